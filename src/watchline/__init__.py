@@ -1,0 +1,1 @@
+"""Watchline: standing queries over live data."""

@@ -1,0 +1,207 @@
+"""Streams, windows and queries: the statements that live in a catalog."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Union
+
+from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
+from watchline.model.condition import TRUE, Attribute, Condition, Type, condition_sql
+from watchline.model.region import (
+    Knn,
+    MovingBox,
+    MovingCircle,
+    MovingKnn,
+    ObjectId,
+    Region,
+)
+from watchline.model.text import interval_sql, name_sql, number_sql
+
+
+class Emit(str, Enum):
+    """What a query reports: every matching row, or only what enters and leaves its answer."""
+
+    MATCHES = "MATCHES"
+    CHANGES = "CHANGES"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Stream:
+    """A declared stream. Lengths of time are in microseconds."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    object: str
+    time: str
+    point: tuple[str, str] | None = None
+    timeout: int | None = None
+    max_speed: float | None = None
+
+    def __post_init__(self) -> None:
+        names = [a.name for a in self.attributes]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidQuery(f"stream {self.name!r} declares attribute {name!r} twice")
+        self._needs("OBJECT", self.object, Type.BIGINT, Type.STRING)
+        self._needs("TIME", self.time, Type.TIMESTAMP)
+        for name in self.point or ():
+            self._needs("POINT", name, Type.DOUBLE)
+        if self.point and self.point[0] == self.point[1]:
+            raise InvalidQuery(f"POINT needs two different attributes, not {self.point[0]!r} twice")
+        if self.timeout is not None and self.timeout <= 0:
+            raise InvalidRange("TIMEOUT must be longer than zero")
+        if self.max_speed is not None and not 0 < self.max_speed < math.inf:
+            raise InvalidRange("MAX SPEED must be greater than zero and finite")
+
+    def _needs(self, clause: str, name: str, *types: Type) -> None:
+        of = self.attribute(name).type
+        if of not in types:
+            allowed = " or ".join(t.value for t in types)
+            raise InvalidQuery(f"{clause} needs a {allowed} attribute; {name!r} is {of.value}")
+
+    def attribute(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise UnknownAttribute(f"stream {self.name!r} has no attribute {name!r}")
+
+    @property
+    def object_type(self) -> Type:
+        return self.attribute(self.object).type
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name_sql(a.name)} {a.type.value}" for a in self.attributes)
+        text = f"CREATE STREAM {name_sql(self.name)} ({columns})"
+        text += f" OBJECT {name_sql(self.object)} TIME {name_sql(self.time)}"
+        if self.point:
+            text += f" POINT ({', '.join(map(name_sql, self.point))})"
+        if self.timeout is not None:
+            text += f" TIMEOUT INTERVAL {interval_sql(self.timeout)}"
+        if self.max_speed is not None:
+            text += f" MAX SPEED {number_sql(self.max_speed)}"
+        return text
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RangeWindow:
+    """Partners at most this many microseconds older."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        if self.length <= 0:
+            raise InvalidRange("a RANGE window must be longer than zero")
+
+    def __repr__(self) -> str:
+        return f"[RANGE {interval_sql(self.length)}]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RowsWindow:
+    """The stream's last n rows, counted before WHERE."""
+
+    rows: int
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise InvalidRange("a ROWS window must hold at least one row")
+
+    def __repr__(self) -> str:
+        return f"[ROWS {self.rows}]"
+
+
+Window = Union[RangeWindow, RowsWindow]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Source:
+    """A stream in FROM. In a join it has a window, and an alias that its attributes carry."""
+
+    stream: str
+    alias: str = ""
+    window: Window | None = None
+
+    def __repr__(self) -> str:
+        text = name_sql(self.stream)
+        if self.alias not in ("", self.stream):
+            text += f" AS {name_sql(self.alias)}"
+        return f"{text} {self.window!r}" if self.window else text
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Query:
+    """A standing query. `select` is None for `*`; `lifetime` is in microseconds of stream time.
+
+    `cross` says that a join without a condition between its streams is meant.
+    """
+
+    id: str
+    sources: tuple[Source, ...]
+    select: tuple[Attribute, ...] | None = None
+    where: Condition = (TRUE,)
+    region: Region | None = None
+    knn: Knn | MovingKnn | None = None
+    emit: Emit = Emit.MATCHES
+    accuracy: float = 0.0
+    lifetime: int | None = None
+    cross: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise InvalidQuery("a query id must not be empty")
+        if not self.where:
+            raise InvalidQuery(f"query {self.id!r} can never be true: its conditions contradict")
+        if not 0 <= self.accuracy <= 1:
+            raise InvalidRange(f"ACCURACY must lie between 0 and 1, not {self.accuracy}")
+        if self.lifetime is not None and self.lifetime <= 0:
+            raise InvalidRange("FOR INTERVAL must be longer than zero")
+        if self.is_join and (self.region or self.knn):
+            raise InvalidQuery("a join takes no INSIDE and no kNN")
+        if self.is_join and self.emit is Emit.CHANGES:
+            raise InvalidQuery("a join reports each pair once: it cannot EMIT CHANGES")
+        if self.emit is Emit.MATCHES and (self.knn or self.focals):
+            raise InvalidQuery("a kNN or moving query has changes only: it cannot EMIT MATCHES")
+
+    @property
+    def is_join(self) -> bool:
+        return len(self.sources) > 1
+
+    @property
+    def stream(self) -> str:
+        """The stream of a query that is not a join."""
+        return self.sources[0].stream
+
+    @property
+    def focals(self) -> frozenset[ObjectId]:
+        """The objects this query moves with."""
+        moving = (self.region, self.knn)
+        return frozenset(
+            m.focal for m in moving if isinstance(m, (MovingBox, MovingCircle, MovingKnn))
+        )
+
+    def attributes(self) -> Iterator[Attribute]:
+        """The attributes the condition reads, each once, in order of appearance."""
+        return iter(dict.fromkeys(a for c in self.where for a in c.attributes()))
+
+    def __repr__(self) -> str:
+        columns = "*" if self.select is None else ", ".join(map(repr, self.select))
+        between = " CROSS JOIN " if self.cross else ", "
+        text = f"CREATE QUERY {name_sql(self.id)} AS SELECT {columns}"
+        text += f" FROM {between.join(map(repr, self.sources))}"
+        if self.where != (TRUE,):
+            text += f" WHERE {condition_sql(self.where)}"
+        for clause in (self.region, self.knn):
+            text += f" {clause!r}" if clause else ""
+        if self.lifetime is not None:
+            text += f" FOR INTERVAL {interval_sql(self.lifetime)}"
+        if self.accuracy:
+            text += f" ACCURACY {number_sql(self.accuracy)}"
+        if not self.is_join:
+            text += f" EMIT {self.emit.value}"
+        return text

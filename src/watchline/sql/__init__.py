@@ -1,0 +1,53 @@
+"""Text to model: `parse` and `bind`, and `statements` for both.
+
+    dialect.py    sqlglot dialect: tokens, expressions, limits, errors
+    grammar.py    our statements and clauses
+    syntax.py     what they say, with places in the text
+    bind.py       names, types, defaults: syntax to model
+    condition.py  WHERE to disjunctive normal form
+    constants.py  exact constant arithmetic
+    geometry.py   WKT and GeoJSON polygons
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from watchline.errors import QuerySyntaxError
+from watchline.model import Query, Stream
+from watchline.sql.bind import (
+    CreateQuery,
+    CreateStream,
+    DropQuery,
+    DropStream,
+    ExplainQuery,
+    ShowQueries,
+    ShowStreams,
+    Statement,
+    bind,
+)
+from watchline.sql.dialect import parse
+from watchline.sql.names import hint
+
+__all__ = [
+    "CreateQuery",
+    "CreateStream",
+    "DropQuery",
+    "DropStream",
+    "ExplainQuery",
+    "ShowQueries",
+    "ShowStreams",
+    "Statement",
+    "bind",
+    "hint",
+    "parse",
+    "statement",
+]
+
+
+def statement(text: str, streams: Iterable[Stream] = ()) -> Statement:
+    """The one statement of the text, over these streams."""
+    syntaxes = parse(text)
+    if len(syntaxes) != 1:
+        raise QuerySyntaxError(f"expected one statement, found {len(syntaxes)}")
+    return bind(syntaxes[0], {s.name: s for s in streams})

@@ -1,0 +1,411 @@
+"""Syntax to model: names are looked up, types checked, constants computed, defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar, Union
+
+from sqlglot import exp
+
+from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
+from watchline.model import (
+    MAX_BIGINT,
+    TRUE,
+    Attribute,
+    Box,
+    Circle,
+    Compare,
+    Condition,
+    Conjunction,
+    Emit,
+    Knn,
+    MovingBox,
+    MovingCircle,
+    MovingKnn,
+    ObjectId,
+    Query,
+    RangeWindow,
+    Region,
+    RowsWindow,
+    Source,
+    Stream,
+    Type,
+    Window,
+    nearest_double,
+)
+from watchline.sql.condition import ConditionBinder
+from watchline.sql.constants import Constant, constant
+from watchline.sql.geometry import polygon
+from watchline.sql.names import hint, listing
+from watchline.sql.syntax import (
+    DropSyntax,
+    ExplainSyntax,
+    InsideSyntax,
+    Interval,
+    KnnSyntax,
+    Place,
+    QuerySyntax,
+    ShowSyntax,
+    SourceSyntax,
+    StreamSyntax,
+    Syntax,
+    Word,
+    place_of,
+)
+
+_TYPE_NAMES = {
+    **{t.value: t for t in Type},
+    **dict.fromkeys(("FLOAT", "REAL", "FLOAT64"), Type.DOUBLE),
+    **dict.fromkeys(("INT", "INTEGER", "LONG", "INT64"), Type.BIGINT),
+    **dict.fromkeys(("VARCHAR", "TEXT"), Type.STRING),
+    "BOOL": Type.BOOLEAN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStream:
+    stream: Stream
+    text: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateQuery:
+    query: Query
+    text: str
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropQuery:
+    id: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropStream:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowQueries:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStreams:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainQuery:
+    id: str
+
+
+Statement = Union[
+    CreateStream, CreateQuery, DropQuery, DropStream, ShowQueries, ShowStreams, ExplainQuery
+]
+
+
+def bind(syntax: Syntax, streams: Mapping[str, Stream]) -> Statement:
+    """The statement over these streams; every mistake is a QuerySyntaxError at its place."""
+    text = syntax.place.text[syntax.place.start : syntax.place.end]
+    if isinstance(syntax, StreamSyntax):
+        return CreateStream(_stream(syntax), text, syntax.if_not_exists)
+    if isinstance(syntax, QuerySyntax):
+        return CreateQuery(_QueryBinder(syntax, streams).query(), text, syntax.replace)
+    if isinstance(syntax, DropSyntax):
+        kind = DropQuery if syntax.kind == "QUERY" else DropStream
+        return kind(syntax.name.text, syntax.if_exists)
+    if isinstance(syntax, ShowSyntax):
+        return ShowQueries() if syntax.kind == "QUERIES" else ShowStreams()
+    assert isinstance(syntax, ExplainSyntax)
+    return ExplainQuery(syntax.name.text)
+
+
+T = TypeVar("T")
+
+
+def _at(place: Place, build: Callable[[], T]) -> T:
+    """Run a constructor of the model; what it refuses is refused at this place."""
+    try:
+        return build()
+    except (InvalidQuery, InvalidRange, UnknownAttribute) as error:
+        place.refuse(str(error), error)
+
+
+def _constant(node: exp.Expr, around: Place) -> Constant:
+    value = constant(node, around)
+    if value is None:
+        place_of(node, around).refuse("expected a constant")
+    return value
+
+
+def _double(node: exp.Expr, around: Place) -> float:
+    value = _constant(node, around)
+    if not isinstance(value, Fraction):
+        place_of(node, around).refuse("expected a number")
+    return _at(place_of(node, around), lambda: nearest_double(value))
+
+
+def _whole(node: exp.Expr, around: Place, what: str, limit: int = 2**31 - 1) -> int:
+    value = _constant(node, around)
+    if not isinstance(value, Fraction) or value.denominator != 1 or abs(value) > limit:
+        place_of(node, around).refuse(f"{what} must be a whole number within ±{limit:,}")
+    return int(value)
+
+
+# --- streams
+
+
+def _stream(syntax: StreamSyntax) -> Stream:
+    attributes = tuple(Attribute(name.text, _type(kind)) for name, kind in syntax.columns)
+    names = [a.name for a in attributes]
+    for clause, word in (("OBJECT", syntax.object), ("TIME", syntax.time)):
+        if word is None:
+            end = Place(syntax.place.text, syntax.place.end, syntax.place.end)
+            end.refuse(f"a stream needs {clause} and the name of one of its attributes")
+    assert syntax.object and syntax.time
+    for word in (syntax.object, syntax.time, *(syntax.point or ())):
+        _known(word, names, f"stream {syntax.name.text!r} has no attribute {word.text!r}")
+    speed = syntax.max_speed
+    return _at(
+        syntax.place,
+        lambda: Stream(
+            name=syntax.name.text,
+            attributes=attributes,
+            object=syntax.object.text,  # type: ignore[union-attr]
+            time=syntax.time.text,  # type: ignore[union-attr]
+            point=tuple(w.text for w in syntax.point) if syntax.point else None,  # type: ignore[arg-type]
+            timeout=syntax.timeout.micros if syntax.timeout else None,
+            max_speed=None if speed is None else _double(speed, syntax.place),
+        ),
+    )
+
+
+def _type(word: Word) -> Type:
+    name = word.text.upper()
+    if name not in _TYPE_NAMES:
+        word.place.refuse(
+            f"unknown type {word.text!r}: expected {listing(t.value for t in Type)}"
+            + hint(name, _TYPE_NAMES)
+        )
+    return _TYPE_NAMES[name]
+
+
+def _known(word: Word, names: Iterable[str], problem: str) -> None:
+    names = list(names)
+    if word.text not in names:
+        word.place.refuse(problem + hint(word.text, names))
+
+
+# --- queries
+
+
+class _QueryBinder:
+    """One CREATE QUERY statement over the known streams."""
+
+    def __init__(self, syntax: QuerySyntax, streams: Mapping[str, Stream]):
+        self.syntax = syntax
+        self.place = syntax.place
+        self.is_join = len(syntax.sources) > 1
+        self.sources: dict[str, Stream] = {}
+        for source in syntax.sources:
+            known = f"there is no stream {source.stream.text!r}"
+            _known(source.stream, streams, known)
+            if source.alias.text in self.sources:
+                source.alias.place.refuse(
+                    f"{source.alias.text!r} stands in FROM twice: give one an alias with AS"
+                )
+            self.sources[source.alias.text] = streams[source.stream.text]
+        self.stream = next(iter(self.sources.values()))
+
+    def query(self) -> Query:
+        syntax = self.syntax
+        select = None if syntax.select is None else tuple(map(self._selected, syntax.select))
+        where = self._where()
+        region = self._region(syntax.inside) if syntax.inside else None
+        knn = self._knn(syntax.knn) if syntax.knn else None
+        if self.is_join and not syntax.cross:
+            self._check_linked(where)
+        default = Emit.CHANGES if region or knn else Emit.MATCHES
+        accuracy = syntax.accuracy
+        return _at(
+            self.place,
+            lambda: Query(
+                id=syntax.name.text,
+                sources=tuple(map(self._source, syntax.sources)),
+                select=select,
+                where=where,
+                region=region,
+                knn=knn,
+                emit=Emit(syntax.emit.text) if syntax.emit else default,
+                accuracy=0.0 if accuracy is None else _double(accuracy, self.place),
+                lifetime=syntax.lifetime.micros if syntax.lifetime else None,
+                cross=syntax.cross,
+            ),
+        )
+
+    def _source(self, syntax: SourceSyntax) -> Source:
+        place = syntax.place or self.place
+        window: Window | None = None
+        if syntax.range:
+            window = RangeWindow(syntax.range.micros)
+        elif syntax.rows:
+            rows = _whole(syntax.rows, place, "the number of ROWS")
+            window = _at(place, lambda: RowsWindow(rows))
+        if self.is_join and window is None:
+            place.refuse(
+                f"a joined stream needs a window: {syntax.stream.text} [RANGE 60 SECONDS]"
+                f" or {syntax.stream.text} [ROWS 1000]"
+            )
+        if window and not self.is_join:
+            place.refuse("a window belongs to a join of two streams or more")
+        alias = syntax.alias.text if self.is_join else ""
+        return Source(syntax.stream.text, alias, window)
+
+    # --- attributes and conditions
+
+    def _selected(self, node: exp.Expr) -> Attribute:
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            place_of(node, self.place).refuse("SELECT takes * or names of attributes")
+        return self.attribute(node)
+
+    def attribute(self, node: exp.Column) -> Attribute:
+        """The attribute a column names; in a join it carries its source's alias."""
+        place = place_of(node, self.place)
+        if len(node.parts) > 2:
+            place.refuse("a name has at most one dot: alias.attribute")
+        qualifier = node.table
+        if qualifier:
+            _known(
+                Word(qualifier, place), self.sources, f"there is no {qualifier!r} in FROM"
+            )
+        owners = [qualifier] if qualifier else list(self.sources)
+        found = [(a, s) for a in owners for s in [self.sources[a]] if _has(s, node.name)]
+        if not found:
+            names = [x.name for a in owners for x in self.sources[a].attributes]
+            streams = listing(dict.fromkeys(repr(self.sources[a].name) for a in owners))
+            place.refuse(
+                f"stream {streams} has no attribute {node.name!r}" + hint(node.name, names)
+            )
+        if len(found) > 1:
+            place.refuse(
+                f"{node.name!r} is an attribute of {listing(repr(a) for a, _ in found)}:"
+                f" write {found[0][0]}.{node.name}"
+            )
+        alias, stream = found[0]
+        attribute = stream.attribute(node.name)
+        return Attribute(attribute.name, attribute.type, alias) if self.is_join else attribute
+
+    def _where(self) -> Condition:
+        if not self.syntax.conditions:
+            return (TRUE,)
+        return ConditionBinder(self.attribute, self.place).bind(self.syntax.conditions)
+
+    def _check_linked(self, where: Condition) -> None:
+        """In every alternative, comparisons must lead from each source to each other one."""
+        for alternative in where:
+            missing = set(self.sources) - _reached(alternative, next(iter(self.sources)))
+            if missing:
+                first = next(iter(self.sources))
+                sources = [s.place for s in self.syntax.sources if s.place]
+                Place(self.place.text, sources[0].start, sources[-1].end).refuse(
+                    f"no condition links {listing(map(repr, sorted(missing)))} with {first!r}"
+                    f" in: {alternative!r}; write CROSS JOIN if every pair is meant"
+                )
+
+    # --- regions
+
+    def _region(self, syntax: InsideSyntax) -> Region:
+        self._needs_point("INSIDE", syntax.place)
+        if syntax.shape == "POLYGON":
+            assert syntax.polygon
+            return polygon(syntax.polygon)
+        arguments = syntax.arguments
+        if self._is_moving(arguments, syntax.place):
+            names = ("width", "height") if syntax.shape == "BOX" else ("radius",)
+            focal, sizes = self._focal_and_sizes(syntax, names)
+            build = MovingBox if syntax.shape == "BOX" else MovingCircle
+            return _at(syntax.place, lambda: build(focal, *sizes))
+        if syntax.shape == "BOX":
+            x1, y1, x2, y2 = self._doubles(syntax.place, arguments, "INSIDE (x1, y1, x2, y2)", 4)
+            return _at(syntax.place, lambda: Box(x1, y1, x2, y2))
+        x, y, r = self._doubles(syntax.place, arguments, "INSIDE CIRCLE (x, y, radius)", 3)
+        return _at(syntax.place, lambda: Circle(x, y, r))
+
+    def _focal_and_sizes(
+        self, syntax: InsideSyntax, names: tuple[str, ...]
+    ) -> tuple[ObjectId, list[float]]:
+        shape = "CIRCLE " if syntax.shape == "CIRCLE" else ""
+        form = f"INSIDE {shape}('M', object id, {', '.join(names)})"
+        self._check_count(syntax.place, syntax.arguments, form, 2 + len(names))
+        focal = self._focal(syntax.arguments[1], syntax.place)
+        return focal, [_double(a, syntax.place) for a in syntax.arguments[2:]]
+
+    def _knn(self, syntax: KnnSyntax) -> Knn | MovingKnn:
+        self._needs_point("kNN", syntax.place)
+        arguments = syntax.arguments
+        if self._is_moving(arguments, syntax.place):
+            self._check_count(syntax.place, arguments, "kNN ('M', k, object id)", 3)
+            k = _whole(arguments[1], syntax.place, "k")
+            focal = self._focal(arguments[2], syntax.place)
+            return _at(syntax.place, lambda: MovingKnn(k, focal))
+        self._check_count(syntax.place, arguments, "kNN (k, x, y)", 3)
+        k = _whole(arguments[0], syntax.place, "k")
+        x, y = (_double(a, syntax.place) for a in arguments[1:])
+        return _at(syntax.place, lambda: Knn(k, x, y))
+
+    def _needs_point(self, clause: str, place: Place) -> None:
+        if not self.is_join and self.stream.point is None:
+            place.refuse(
+                f"{clause} needs a place: stream {self.stream.name!r} was declared without POINT"
+            )
+
+    def _is_moving(self, arguments: list[exp.Expr], place: Place) -> bool:
+        first = constant(arguments[0], place)
+        if not isinstance(first, str):
+            return False
+        if first.upper() != "M":
+            place_of(arguments[0], place).refuse(
+                f"expected 'M' (moves with an object) or a number, found {first[:40]!r}"
+            )
+        return True
+
+    def _focal(self, node: exp.Expr, place: Place) -> ObjectId:
+        value = _constant(node, place)
+        name, of = self.stream.object, self.stream.object_type
+        if of is Type.STRING:
+            if not isinstance(value, str):
+                place_of(node, place).refuse(
+                    f"object ids are STRING here ({name!r}): expected a string in '…'"
+                )
+            return value
+        return _whole(node, place, f"an object id ({name!r} is BIGINT)", MAX_BIGINT)
+
+    def _doubles(
+        self, place: Place, arguments: list[exp.Expr], form: str, count: int
+    ) -> list[float]:
+        self._check_count(place, arguments, form, count)
+        return [_double(a, place) for a in arguments]
+
+    @staticmethod
+    def _check_count(place: Place, arguments: list[exp.Expr], form: str, count: int) -> None:
+        if len(arguments) != count:
+            place.refuse(f"expected {form}: {count} values, found {len(arguments)}")
+
+
+def _has(stream: Stream, name: str) -> bool:
+    return any(a.name == name for a in stream.attributes)
+
+
+def _reached(alternative: Conjunction, start: str) -> set[str]:
+    """The aliases that comparisons connect with `start`."""
+    links = [{a.left.alias, a.right.alias} for a in alternative.atoms if isinstance(a, Compare)]
+    reached = {start}
+    while new := {x for link in links if link & reached for x in link} - reached:
+        reached |= new
+    return reached

@@ -1,0 +1,329 @@
+"""A WHERE expression to disjunctive normal form, with its types checked.
+
+NOT is pushed down to the comparisons first, which is sound in SQL's three-valued logic; then AND
+multiplies and OR adds. Contradictory conjunctions vanish as they appear. Cost: the number of
+conjunctions is bounded, and so is the number of products formed on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+from sqlglot import exp
+
+from watchline.errors import InvalidRange
+from watchline.model import (
+    TRUE,
+    Attribute,
+    Condition,
+    Conjunction,
+    InRange,
+    IsNull,
+    NoneOf,
+    NotNull,
+    OneOf,
+    Range,
+    Type,
+    compare,
+    conjoin,
+    range_where,
+)
+from watchline.sql.constants import Constant, Moment, Null, constant, moment
+from watchline.sql.names import listing
+from watchline.sql.syntax import Place, place_of
+
+MAX_CONJUNCTIONS = 1_000
+MAX_PRODUCTS = 100_000
+
+_OPS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_SWAPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_COMPUTE = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+Conjunctions = list[Conjunction]
+
+
+class ConditionBinder:
+    """Turns the conditions of one statement into DNF; `resolve` finds a column's attribute."""
+
+    def __init__(self, resolve: Callable[[exp.Column], Attribute], around: Place):
+        self._resolve = resolve
+        self._around = around
+        self._products = 0
+
+    def bind(self, conditions: list[exp.Expr]) -> Condition:
+        """All conditions together; refused if they can never hold."""
+        result = self._all((self._dnf(node, negated=False) for node in conditions), self._around)
+        if not result:
+            place_of(conditions[0], self._around).refuse(
+                "the condition can never be true: its parts contradict each other"
+            )
+        return (TRUE,) if TRUE in result else tuple(result)
+
+    # --- logic
+
+    def _dnf(self, node: exp.Expr, negated: bool) -> Conjunctions:
+        if isinstance(node, exp.Paren):
+            return self._dnf(node.this, negated)
+        if isinstance(node, exp.Not):
+            return self._dnf(node.this, not negated)
+        if isinstance(node, (exp.And, exp.Or)):
+            terms = (self._dnf(term, negated) for term in _flat(node, type(node)))
+            multiply = isinstance(node, exp.And) is not negated
+            return self._all(terms, self._place(node)) if multiply else self._any(terms, node)
+        return self._predicate(node, negated)
+
+    def _any(self, terms: Iterable[Conjunctions], node: exp.Expr) -> Conjunctions:
+        result: dict[Conjunction, None] = {}
+        for term in terms:
+            result.update(dict.fromkeys(term))
+            self._check_size(len(result), self._place(node))
+        return list(result)
+
+    def _all(self, terms: Iterable[Conjunctions], place: Place) -> Conjunctions:
+        result: Conjunctions = [TRUE]
+        for term in terms:
+            self._products += len(result) * len(term)
+            if self._products > MAX_PRODUCTS:
+                self._too_large(place)
+            both = (conjoin(a, b) for a in result for b in term)
+            result = list(dict.fromkeys(c for c in both if c is not None))
+            self._check_size(len(result), place)
+        return result
+
+    def _check_size(self, size: int, place: Place) -> None:
+        if size > MAX_CONJUNCTIONS:
+            self._too_large(place)
+
+    def _too_large(self, place: Place) -> None:
+        place.refuse(
+            f"the condition has more than {MAX_CONJUNCTIONS:,} alternatives once its ORs are"
+            " multiplied out: split it into several queries"
+        )
+
+    # --- predicates
+
+    def _predicate(self, node: exp.Expr, negated: bool) -> Conjunctions:
+        if type(node) in _OPS:
+            op = _OPS[type(node)]
+            return self._comparison(node, _NEGATED[op] if negated else op)
+        if isinstance(node, exp.Between):
+            return self._between(node, negated)
+        if isinstance(node, exp.In):
+            return self._in(node, negated)
+        if isinstance(node, exp.Is):
+            return self._is(node, negated)
+        if isinstance(node, exp.Boolean):
+            return [TRUE] if bool(node.this) is not negated else []
+        if isinstance(node, exp.Column):
+            attribute = self._resolve(node)
+            if attribute.type is not Type.BOOLEAN:
+                self._place(node).refuse(
+                    f"expected a condition such as {attribute!r} = …;"
+                    f" {attribute.name!r} is {attribute.type.value}, not BOOLEAN"
+                )
+            return _atoms(OneOf(attribute, (not negated,)))
+        self._place(node).refuse(
+            "expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT;"
+            f" {_kind(node)} is not supported"
+        )
+
+    def _comparison(self, node: exp.Expr, op: str) -> Conjunctions:
+        left, right = self._operand(node.this), self._operand(node.expression)
+        place = self._place(node)
+        if isinstance(left, Attribute) and isinstance(right, Attribute):
+            return self._two_attributes(left, op, right, place)
+        if isinstance(left, Attribute):
+            assert not isinstance(right, Attribute)
+            return self._with_constant(left, op, right, place)
+        if isinstance(right, Attribute):
+            return self._with_constant(right, _SWAPPED[op], left, place)
+        return self._two_constants(left, op, right, place)
+
+    def _between(self, node: exp.Between, negated: bool) -> Conjunctions:
+        low = exp.GTE(this=node.this, expression=node.args["low"])
+        high = exp.LTE(this=node.this, expression=node.args["high"])
+        if node.args.get("symmetric"):
+            self._place(node).refuse("BETWEEN SYMMETRIC is not supported: write the lower end first")
+        return self._dnf(exp.And(this=low, expression=high), negated)
+
+    def _in(self, node: exp.In, negated: bool) -> Conjunctions:
+        left = self._operand(node.this)
+        if not isinstance(left, Attribute):
+            self._place(node).refuse("IN needs an attribute on its left")
+        if not node.expressions:
+            self._place(node).refuse("IN takes a list of constants: x IN (1, 2, 3)")
+        constants = [self._constant_only(value) for value in node.expressions]
+        if not left.type.ordered:
+            values = tuple(sorted({self._member(left, c, self._place(node)) for c in constants}))
+            return _set(left, values, negated)
+        ranges = [self._range(left, "=", c, self._place(node)) for c in constants]
+        points = sorted({r for r in ranges if r is not None}, key=lambda r: r.lo)
+        chosen = _gaps(points) if negated else points
+        self._check_size(len(chosen), self._place(node))
+        return [c for r in chosen for c in _atoms(InRange(left, r))]
+
+    def _is(self, node: exp.Is, negated: bool) -> Conjunctions:
+        left = self._operand(node.this)
+        if not isinstance(left, Attribute):
+            self._place(node).refuse("IS NULL needs an attribute on its left")
+        if isinstance(node.expression, exp.Null):
+            return _atoms(NotNull(left) if negated else IsNull(left))
+        if isinstance(node.expression, exp.Boolean) and left.type is Type.BOOLEAN:
+            value = bool(node.expression.this)
+            if not negated:
+                return _atoms(OneOf(left, (value,)))
+            return [*_atoms(OneOf(left, (not value,))), *_atoms(IsNull(left))]
+        self._place(node).refuse("IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE")
+
+    # --- comparisons by the kind of their sides
+
+    def _two_attributes(
+        self, left: Attribute, op: str, right: Attribute, place: Place
+    ) -> Conjunctions:
+        numbers = {Type.DOUBLE, Type.BIGINT}
+        if left.type is not right.type and not {left.type, right.type} <= numbers:
+            place.refuse(
+                f"{left!r} is {left.type.value} and {right!r} is {right.type.value}:"
+                " they cannot be compared"
+            )
+        if not left.type.ordered:
+            _check_equality_only(left, op, place)
+        atom = compare(left, op, right)
+        return _atoms(atom) if atom else []
+
+    def _with_constant(
+        self, attribute: Attribute, op: str, value: Constant, place: Place
+    ) -> Conjunctions:
+        if isinstance(value, Null):
+            place.refuse(
+                f"a comparison with NULL is never true: write {attribute!r} IS NULL or IS NOT NULL"
+            )
+        if not attribute.type.ordered:
+            _check_equality_only(attribute, op, place)
+            return _set(attribute, (self._member(attribute, value, place),), op == "<>")
+        if op == "<>":
+            point = self._range(attribute, "=", value, place)
+            gaps = _gaps([point] if point else [])
+            return [c for r in gaps for c in _atoms(InRange(attribute, r))]
+        found = self._range(attribute, op, value, place)
+        return _atoms(InRange(attribute, found)) if found else []
+
+    def _two_constants(self, a: Constant, op: str, b: Constant, place: Place) -> Conjunctions:
+        if type(a) is not type(b) or isinstance(a, (Null, Moment)):
+            place.refuse("expected an attribute on one side of the comparison")
+        return [TRUE] if _COMPUTE[op](a, b) else []
+
+    # --- operands
+
+    def _operand(self, node: exp.Expr) -> Attribute | Constant:
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Column):
+            return self._resolve(node)
+        value = constant(node, self._around)
+        if value is None:
+            self._refuse_operand(node)
+        return value
+
+    def _constant_only(self, node: exp.Expr) -> Constant:
+        value = self._operand(node)
+        if isinstance(value, Attribute):
+            self._place(node).refuse("IN takes constants: compare attributes with = and OR")
+        return value
+
+    def _refuse_operand(self, node: exp.Expr) -> None:
+        place = self._place(node)
+        if node.find(exp.Column) and isinstance(node, (exp.Binary, exp.Neg)):
+            place.refuse(
+                "arithmetic on attributes is not supported: compute it as a column of the stream,"
+                " or move the constants to the other side"
+            )
+        place.refuse(f"expected an attribute or a constant; {_kind(node)} is not supported")
+
+    def _range(
+        self, attribute: Attribute, op: str, value: Constant, place: Place
+    ) -> Range | None:
+        if attribute.type is Type.TIMESTAMP and isinstance(value, str):
+            value = moment(value, place)
+        wanted = Moment if attribute.type is Type.TIMESTAMP else Fraction
+        if not isinstance(value, wanted):
+            self._refuse_type(attribute, value, place)
+        number = Fraction(value.micros) if isinstance(value, Moment) else value
+        assert isinstance(number, Fraction)
+        try:
+            return range_where(op, number, attribute.type)
+        except InvalidRange as error:
+            place.refuse(str(error), error)
+
+    def _member(self, attribute: Attribute, value: Constant, place: Place) -> str | bool:
+        wanted = bool if attribute.type is Type.BOOLEAN else str
+        if not isinstance(value, wanted):
+            self._refuse_type(attribute, value, place)
+        assert isinstance(value, (str, bool))
+        return value
+
+    def _refuse_type(self, attribute: Attribute, value: Constant, place: Place) -> None:
+        expected = {
+            Type.STRING: "a string in '…'",
+            Type.BOOLEAN: "TRUE or FALSE",
+            Type.TIMESTAMP: "a time such as TIMESTAMP '2026-03-01 12:30:00'",
+        }.get(attribute.type, "a number")
+        kinds = {Fraction: "a number", str: "a string", bool: "a boolean", Moment: "a time"}
+        found = kinds.get(type(value), "NULL")
+        place.refuse(f"{attribute!r} is {attribute.type.value}: expected {expected}, found {found}")
+
+    def _place(self, node: exp.Expr) -> Place:
+        return place_of(node, self._around)
+
+
+def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """The terms of a chain of ANDs or ORs, which sqlglot nests to the left, without recursion."""
+    terms: list[exp.Expr] = []
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if type(top) is kind:
+            stack += (top.expression, top.this)
+        else:
+            terms.append(top)
+    return terms
+
+
+def _atoms(atom: object) -> Conjunctions:
+    return [Conjunction((atom,))]  # type: ignore[arg-type]
+
+
+def _set(attribute: Attribute, values: tuple[str | bool, ...], negated: bool) -> Conjunctions:
+    if attribute.type is Type.BOOLEAN:
+        kept = tuple(v for v in (False, True) if (v in values) is not negated)
+        return _atoms(OneOf(attribute, kept)) if kept else []
+    return _atoms(NoneOf(attribute, values) if negated else OneOf(attribute, values))
+
+
+def _gaps(points: list[Range]) -> list[Range]:
+    """What is left of the line between sorted, disjoint ranges."""
+    starts = [-float("inf"), *(p.hi for p in points)]
+    ends = [*(p.lo for p in points), float("inf")]
+    return [Range(lo, hi) for lo, hi in zip(starts, ends, strict=True) if lo < hi]
+
+
+def _check_equality_only(attribute: Attribute, op: str, place: Place) -> None:
+    if op not in ("=", "<>"):
+        place.refuse(f"{attribute!r} is {attribute.type.value}: it allows only {listing(('=', '<>', 'IN'))}")
+
+
+def _kind(node: exp.Expr) -> str:
+    if isinstance(node, exp.Func):
+        return f"the function {node.sql_name() if type(node) is not exp.Anonymous else node.name}"
+    return {"Like": "LIKE", "Mod": "%", "Subquery": "a subquery", "Select": "a subquery"}.get(
+        type(node).__name__, f"{type(node).__name__.upper()}"
+    )

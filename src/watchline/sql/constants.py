@@ -1,0 +1,102 @@
+"""Constants and constant arithmetic, exactly.
+
+Numbers are fractions until the type of the attribute they meet is known, so `0.1 + 0.2` is 0.3 and
+`9007199254740993` stays itself beside a BIGINT; they are rounded once, at the end, for a DOUBLE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Union
+
+from sqlglot import exp
+
+from watchline.model import micros_of
+from watchline.sql.syntax import Place, place_of
+
+# Beyond float64 in either direction by a good margin; more would only let a text cost time.
+MAX_EXPONENT = 400
+MAX_BITS = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A TIMESTAMP constant, in microseconds since 1970."""
+
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """The constant NULL."""
+
+
+Constant = Union[Fraction, str, bool, Moment, Null]
+
+_ARITHMETIC = {
+    exp.Add: lambda a, b: a + b,
+    exp.Sub: lambda a, b: a - b,
+    exp.Mul: lambda a, b: a * b,
+    exp.Div: lambda a, b: a / b,
+}
+
+
+def constant(node: exp.Expr, around: Place) -> Constant | None:
+    """The value of a constant expression; None if it is not constant."""
+    if isinstance(node, exp.Paren):
+        return constant(node.this, around)
+    if isinstance(node, exp.Literal):
+        return node.this if node.is_string else _number(node.this, place_of(node, around))
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if isinstance(node, exp.Null):
+        return Null()
+    if isinstance(node, exp.Neg):
+        value = constant(node.this, around)
+        return None if value is None else -_operand(value, place_of(node, around))
+    if type(node) in _ARITHMETIC:
+        return _arithmetic(node, around)
+    if isinstance(node, exp.Cast) and node.to.this in (exp.DType.TIMESTAMP, exp.DType.DATE):
+        value = constant(node.this, around)
+        return moment(value, place_of(node, around)) if isinstance(value, str) else None
+    return None
+
+
+def moment(text: str, place: Place) -> Moment:
+    try:
+        return Moment(micros_of(datetime.fromisoformat(text.replace("Z", "+00:00"))))
+    except (ValueError, OverflowError) as error:
+        place.refuse(f"expected a time such as '2026-03-01 12:30:00', found {text[:40]!r}", error)
+
+
+def _number(text: str, place: Place) -> Fraction:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        place.refuse(f"expected a number, found {text[:40]!r}")
+    if abs(value.adjusted()) > MAX_EXPONENT and value:
+        place.refuse(f"the number is beyond what Watchline compares (10^±{MAX_EXPONENT})")
+    return Fraction(value) if value else Fraction(0)
+
+
+def _arithmetic(node: exp.Expr, around: Place) -> Fraction | None:
+    left, right = constant(node.this, around), constant(node.expression, around)
+    if left is None or right is None:
+        return None
+    place = place_of(node, around)
+    a, b = _operand(left, place), _operand(right, place)
+    if isinstance(node, exp.Div) and not b:
+        place.refuse("division by zero")
+    value = _ARITHMETIC[type(node)](a, b)
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
+        place.refuse("the constant needs more digits than Watchline computes with")
+    return value
+
+
+def _operand(value: Constant, place: Place) -> Fraction:
+    if not isinstance(value, Fraction):
+        place.refuse("arithmetic needs numbers on both sides")
+    return value

@@ -1,0 +1,151 @@
+"""Text to syntax: sqlglot's tokens and expressions, with our statements around them.
+
+`Watchline` is a sqlglot dialect. Its parser replaces the statements (ours are few) and inherits the
+expressions; what sqlglot would accept and we do not (functions, subqueries …) the binder refuses.
+
+Cost: linear in the text. The limits below keep a hostile text from costing more than a second or
+two, and sqlglot's recursion is caught where it would run out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parser import Parser
+from sqlglot.tokens import Token, Tokenizer, TokenType
+
+from watchline.errors import QuerySyntaxError
+from watchline.sql.grammar import Grammar
+from watchline.sql.syntax import Syntax
+
+MAX_CHARACTERS = 4 * 2**20
+MAX_WORDS = 50_000
+
+_TOO_DEEP = "the statement nests too deeply: flatten its parentheses, NOTs or sums"
+
+
+class _Refused(ParseError):
+    """A place and a problem, on their way out of sqlglot's parser."""
+
+    def __init__(self, problem: str, start: int, end: int):
+        super().__init__(problem, [{"description": problem}])
+        self.problem, self.start, self.end = problem, start, end
+
+
+class Watchline(Dialect):
+    """Our SQL for sqlglot: `sqlglot.tokenize(text, read=Watchline)`."""
+
+    class Tokenizer(Tokenizer):
+        # EXPLAIN and SHOW would swallow the rest of the statement as one string.
+        KEYWORDS = {
+            word: kind
+            for word, kind in Tokenizer.KEYWORDS.items()
+            if kind not in Tokenizer.COMMANDS and kind is not TokenType.HINT
+        }
+        COMMANDS: set[TokenType] = set()
+
+    class Parser(Parser):
+        def _parse_statement(self) -> Any:
+            statement = Grammar(self).statement()
+            if self._curr:
+                self.expected("the end of the statement or ';'")
+            return statement
+
+        def expression(
+            self, instance: Any, token: Token | None = None, comments: list[str] | None = None
+        ) -> Any:
+            instance = super().expression(instance, token, comments)
+            if isinstance(instance, (exp.Null, exp.Boolean)):
+                instance.update_positions(self._prev)
+            return instance
+
+        def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+            if expression.error_messages(args):
+                self.expected(f"a value after {self._prev.text!r}" if self._prev else "a value")
+            return expression
+
+        def raise_error(self, message: str, token: Token | None = None) -> NoReturn:  # type: ignore[override]
+            """Every complaint of sqlglot's own parser passes here."""
+            if message.startswith("Expecting "):
+                self.expected(repr(message.removeprefix("Expecting ").strip()))
+            self.expected("a condition as in: price < 40 AND symbol = 'IBM'")
+
+        def expected(self, what: str) -> NoReturn:
+            token = self._curr
+            if not token:
+                raise _Refused(f"expected {what}, but the text ends", len(self.sql), len(self.sql))
+            raise _Refused(f"expected {what}, found {_shown(token)}", token.start, token.end + 1)
+
+
+def parse(text: str) -> list[Syntax]:
+    """All statements of the text. An error points at the first thing that is wrong."""
+    if len(text) > MAX_CHARACTERS:
+        raise QuerySyntaxError(
+            f"the text has {len(text):,} characters, more than the {MAX_CHARACTERS:,} that are read"
+            " at once: split it, or register many boxes with Catalog.register_boxes"
+        )
+    _check_unicode(text)
+    dialect = Watchline()
+    try:
+        tokens = dialect.tokenize(text)
+        _check_tokens(tokens, text)
+        statements = dialect.parser().parse(tokens, text)
+    except _Refused as refused:
+        raise QuerySyntaxError(refused.problem, text, refused.start, refused.end) from None
+    except TokenError as error:
+        raise QuerySyntaxError(
+            "a quotation mark or comment is opened here and never closed", text, _unclosed(text)
+        ) from error
+    except RecursionError:
+        raise QuerySyntaxError(_TOO_DEEP, text) from None
+    return [s for s in statements if isinstance(s, Syntax.__args__)]  # type: ignore[attr-defined]
+
+
+_CLOSED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+_OPENING = re.compile(r"""['"]|/\*""")
+
+
+def _unclosed(text: str) -> int:
+    """Where the first quotation mark or comment stands that nothing closes."""
+    blanked = _CLOSED.sub(lambda found: " " * len(found.group()), text)
+    opening = _OPENING.search(blanked)
+    return opening.start() if opening else len(text)
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise QuerySyntaxError(
+            "the text has a character that is not valid Unicode: read it as UTF-8",
+            text[: error.start],
+            error.start,
+        ) from None
+
+
+def _check_tokens(tokens: list[Token], text: str) -> None:
+    words = 0
+    for token in tokens:
+        words = 0 if token.token_type is TokenType.SEMICOLON else words + 1
+        if words > MAX_WORDS:
+            raise _Refused(
+                f"the statement has more than {MAX_WORDS:,} words:"
+                " split it into several queries, or use Catalog.register_boxes",
+                token.start,
+                token.end + 1,
+            )
+        if token.token_type is TokenType.UNKNOWN:
+            raise _Refused(
+                f"unexpected character {token.text!r}: names are quoted with \"…\", strings with '…'",
+                token.start,
+                token.end + 1,
+            )
+
+
+def _shown(token: Token) -> str:
+    text = token.text if len(token.text) <= 40 else token.text[:39] + "…"
+    return f"'{text}'" if token.token_type is TokenType.STRING else repr(text)

@@ -1,0 +1,323 @@
+"""Our statements: a recursive descent over sqlglot's tokens, one method per statement or clause.
+
+Expressions are left to sqlglot (`_condition`, `_operand`); everything around them is ours, so that
+"expected … found …" can name exactly what may stand at a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from watchline.model import UNIT_MICROSECONDS
+from watchline.sql.names import listing
+from watchline.sql.syntax import (
+    DropSyntax,
+    ExplainSyntax,
+    InsideSyntax,
+    Interval,
+    KnnSyntax,
+    Place,
+    QuerySyntax,
+    ShowSyntax,
+    SourceSyntax,
+    StreamSyntax,
+    Syntax,
+    Word,
+)
+
+MAX_INTERVAL = 2**62
+
+
+class Grammar:
+    """Our grammar over the parser's tokens: one method per statement or clause."""
+
+    def __init__(self, parser: Any):
+        self.p = parser
+        self.text: str = parser.sql
+
+    # --- statements
+
+    def statement(self) -> Syntax:
+        first = self.p._curr
+        kinds: dict[str, Callable[[Token], Syntax]] = {
+            "CREATE": self._create,
+            "DROP": self._drop,
+            "SHOW": self._show,
+            "EXPLAIN": self._explain,
+        }
+        for word, rule in kinds.items():
+            if self._take(word):
+                return rule(first)
+        self.p.expected(listing(kinds))
+
+    def _create(self, first: Token) -> Syntax:
+        replace = self._take("OR", "REPLACE")
+        if self._take("QUERY"):
+            return self._create_query(first, replace)
+        if not replace and self._take("STREAM"):
+            return self._create_stream(first)
+        self.p.expected("QUERY" if replace else "STREAM, QUERY or OR REPLACE QUERY")
+
+    def _drop(self, first: Token) -> DropSyntax:
+        kind = self._one_of("QUERY", "STREAM")
+        if_exists = self._take("IF", "EXISTS")
+        return DropSyntax(kind, self._name("an id"), self._since(first), if_exists)
+
+    def _show(self, first: Token) -> ShowSyntax:
+        return ShowSyntax(self._one_of("QUERIES", "STREAMS"), self._since(first))
+
+    def _explain(self, first: Token) -> ExplainSyntax:
+        self._require("QUERY")
+        return ExplainSyntax(self._name("a query id"), self._since(first))
+
+    # --- CREATE STREAM
+
+    def _create_stream(self, first: Token) -> StreamSyntax:
+        if_not_exists = self._take("IF", "NOT", "EXISTS")
+        stream = StreamSyntax(self._name("a stream name"), self._since(first), if_not_exists)
+        stream.columns = self._list(
+            lambda: (self._name("an attribute name"), self._name("a type such as DOUBLE"))
+        )
+        clauses: dict[str, Callable[[], Any]] = {
+            "OBJECT": lambda: self._name("the attribute that names the object"),
+            "TIME": lambda: self._name("the attribute that holds the time"),
+            "POINT": self._point,
+            "TIMEOUT": self._interval,
+            "MAX SPEED": self._number,
+        }
+        self._clauses(stream, clauses)
+        stream.place = self._since(first)
+        return stream
+
+    def _point(self) -> tuple[Word, Word]:
+        here = self.p._curr
+        names = self._list(lambda: self._name("an attribute name"))
+        if len(names) != 2:
+            self._since(here).refuse(f"POINT takes two attributes, not {len(names)}")
+        return names[0], names[1]
+
+    # --- CREATE QUERY
+
+    def _create_query(self, first: Token, replace: bool) -> QuerySyntax:
+        query = QuerySyntax(self._name("a query id"), self._since(first), replace)
+        self._require("AS")
+        self._require("SELECT")
+        query.select = self._select_list()
+        self._require("FROM")
+        self._sources(query)
+        if self._take("WHERE"):
+            query.conditions.append(self._condition())
+        clauses: dict[str, Callable[[], Any]] = {
+            "INSIDE": self._inside,
+            "kNN": self._knn,
+            "FOR": self._interval,
+            "ACCURACY": self._number,
+            "EMIT": self._emit,
+        }
+        self._clauses(query, clauses, FOR="lifetime")
+        query.place = self._since(first)
+        return query
+
+    def _select_list(self) -> list[exp.Expr] | None:
+        if self._take("*"):
+            return None
+        columns = [self._operand("* or an attribute")]
+        while self._take(","):
+            columns.append(self._operand("an attribute"))
+        return columns
+
+    def _sources(self, query: QuerySyntax) -> None:
+        query.sources.append(self._source())
+        while True:
+            if self._take(","):
+                query.sources.append(self._source())
+            elif self._take("CROSS", "JOIN"):
+                query.cross = True
+                query.sources.append(self._source())
+            elif self._take("JOIN") or self._take("INNER", "JOIN"):
+                query.sources.append(self._source())
+                self._require("ON")
+                query.conditions.append(self._condition())
+            else:
+                return
+
+    def _source(self) -> SourceSyntax:
+        first = self.p._curr
+        stream = self._name("a stream name")
+        source = SourceSyntax(stream, stream)
+        for _ in range(2):  # the window may stand before or after the alias
+            if self._at("[") and not (source.range or source.rows):
+                self._window(source)
+            elif self._take("AS") or self._at_alias():
+                source.alias = self._name("an alias")
+        source.place = self._since(first)
+        return source
+
+    def _at_alias(self) -> bool:
+        after = ("WHERE", "INSIDE", "KNN", "FOR", "ACCURACY", "EMIT", "CROSS", "JOIN", "INNER", "ON")
+        return self._at_name() and not any(self._at(word) for word in after)
+
+    def _window(self, source: SourceSyntax) -> None:
+        self._require("[")
+        if self._one_of("RANGE", "ROWS") == "RANGE":
+            source.range = self._length()
+        else:
+            source.rows = self._number()
+        self._require("]")
+
+    def _inside(self) -> InsideSyntax:
+        first = self.p._prev
+        if self._take("POLYGON"):
+            polygon = self._string("a polygon in quotes, as WKT or GeoJSON")
+            return InsideSyntax("POLYGON", self._since(first), polygon=polygon)
+        shape = "CIRCLE" if self._take("CIRCLE") else "BOX"
+        if not self._at("("):
+            self.p.expected("'(', CIRCLE or POLYGON after INSIDE")
+        arguments = self._list(lambda: self._operand("a number"))
+        return InsideSyntax(shape, self._since(first), arguments)
+
+    def _knn(self) -> KnnSyntax:
+        first = self.p._prev
+        arguments = self._list(lambda: self._operand("a number"))
+        return KnnSyntax(self._since(first), arguments)
+
+    def _emit(self) -> Word:
+        token = self.p._curr
+        return Word(self._one_of("MATCHES", "CHANGES"), self._place(token))
+
+    # --- pieces
+
+    def _clauses(
+        self, node: Any, rules: dict[str, Callable[[], Any]], **fields: str
+    ) -> None:
+        """Clauses in any order, each at most once, stored in the node's field of that name."""
+        while self.p._curr:
+            first = self.p._curr
+            for keyword, rule in rules.items():
+                if self._take(*keyword.upper().split()):
+                    name = fields.get(keyword, keyword.lower().replace(" ", "_"))
+                    if getattr(node, name) is not None:
+                        self._place(first).refuse(f"{keyword} stands here a second time")
+                    setattr(node, name, rule())
+                    break
+            else:
+                self.p.expected(listing([*rules, "the end of the statement"]))
+
+    def _condition(self) -> exp.Expr:
+        return self._expression(self.p._parse_disjunction, "a condition")
+
+    def _operand(self, what: str) -> exp.Expr:
+        return self._expression(self.p._parse_bitwise, what)
+
+    def _number(self) -> exp.Expr:
+        return self._operand("a number")
+
+    def _expression(self, rule: Callable[[], Any], what: str) -> exp.Expr:
+        node = rule()
+        if not isinstance(node, exp.Expr):
+            self.p.expected(what)
+        return node
+
+    def _list(self, item: Callable[[], Any]) -> list[Any]:
+        self._require("(")
+        items = [item()]
+        while self._take(","):
+            items.append(item())
+        self._require(")")
+        return items
+
+    def _interval(self) -> Interval:
+        self._require("INTERVAL")
+        return self._length()
+
+    def _length(self) -> Interval:
+        first = self.p._curr
+        if not first or first.token_type not in (TokenType.NUMBER, TokenType.STRING):
+            self.p.expected("a length of time such as 90 SECONDS")
+        self.p._advance()
+        unit = self.p._curr
+        name = unit.text.upper() if unit else ""
+        micros = UNIT_MICROSECONDS.get(name if name.endswith("S") else name + "S")
+        if micros is None:
+            self.p.expected(f"a unit of time ({', '.join(UNIT_MICROSECONDS)})")
+        self.p._advance()
+        place = self._since(first)
+        return Interval(_whole_micros(first.text, micros, place), place)
+
+    def _name(self, what: str) -> Word:
+        token = self.p._curr
+        if not self._at_name():
+            self.p.expected(what)
+        if not token.text:
+            self._place(token).refuse(f"{what} must not be empty")
+        self.p._advance()
+        return Word(token.text, self._place(token))
+
+    def _at_name(self) -> bool:
+        token = self.p._curr
+        return bool(token) and (
+            token.token_type is TokenType.IDENTIFIER or token.token_type in self.p.ID_VAR_TOKENS
+        )
+
+    def _string(self, what: str) -> Word:
+        token = self.p._curr
+        if not token or token.token_type is not TokenType.STRING:
+            self.p.expected(what)
+        self.p._advance()
+        return Word(token.text, self._place(token))
+
+    # --- tokens
+
+    def _at(self, word: str) -> bool:
+        """Whether the next token is this word or mark; a quoted one is a name, never a word."""
+        return self._is(self.p._curr, word)
+
+    @staticmethod
+    def _is(token: Token | None, word: str) -> bool:
+        return (
+            bool(token)
+            and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)  # type: ignore[union-attr]
+            and token.text.upper() == word  # type: ignore[union-attr]
+        )
+
+    def _take(self, *words: str) -> bool:
+        """Consume the words if they all come next."""
+        ahead = self.p._tokens[self.p._index : self.p._index + len(words)]
+        if len(ahead) == len(words) and all(map(self._is, ahead, words)):
+            self.p._advance(len(words))
+            return True
+        return False
+
+    def _one_of(self, *words: str) -> str:
+        for word in words:
+            if self._take(word):
+                return word
+        self.p.expected(listing(words))
+
+    def _require(self, word: str) -> None:
+        if not self._take(word):
+            self.p.expected(f"{word}" if word.isalpha() else f"'{word}'")
+
+    def _place(self, token: Token) -> Place:
+        return Place(self.text, token.start, token.end + 1)
+
+    def _since(self, first: Token) -> Place:
+        return Place(self.text, first.start, self.p._prev.end + 1)
+
+
+def _whole_micros(number: str, unit: int, place: Place) -> int:
+    try:
+        value = Decimal(number)
+    except InvalidOperation:
+        place.refuse(f"expected a number of time units, found {number!r}")
+    if not value.is_finite() or not 0 < value < MAX_INTERVAL // unit:
+        place.refuse("a length of time must be greater than zero and below 146,000 years")
+    micros = value * unit
+    if micros != int(micros):
+        place.refuse("a length of time must be a whole number of microseconds")
+    return int(micros)

@@ -1,0 +1,404 @@
+"""The oracle: what every query's answer is, and which changes lead there, by brute force.
+
+After every event each answer is computed again from the latest rows and compared with the one
+before. Nothing is imported from the package under test. Times are integers (microseconds).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]  # attribute name -> float, int, str, bool or None
+Tree = tuple[Any, ...]  # a condition, an operand, a region or a kNN clause
+
+# ---------------------------------------------------------------------------------- values
+
+
+def is_null(value: Any) -> bool:
+    # NaN counts as NULL.
+    return value is None or value != value
+
+
+def is_finite(value: Any) -> bool:
+    """Neither NULL nor infinite; a string or a boolean is always finite."""
+    return not is_null(value) and not (isinstance(value, float) and math.isinf(value))
+
+
+def order_key(value: Any) -> Any:
+    # Strings order by their UTF-8 bytes.
+    return value.encode("utf-8") if isinstance(value, str) else value
+
+
+def attribute_key(value: Any) -> Tree:
+    # NULL (and so NaN) first, then by value.
+    return (0,) if is_null(value) else (1, order_key(value))
+
+
+# ------------------------------------------------------------------------------ conditions
+
+COMPARISONS = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def compare(op: str, a: Any, b: Any) -> bool | None:
+    # A comparison with NULL, NaN or an infinity is unknown.
+    if not (is_finite(a) and is_finite(b)):
+        return None
+    return bool(COMPARISONS[op](order_key(a), order_key(b)))
+
+
+def value_of(operand: Tree, row: Row) -> Any:
+    kind, content = operand
+    return row.get(content) if kind == "attr" else content
+
+
+def kleene_not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def kleene_and(values: list[bool | None]) -> bool | None:
+    if any(value is False for value in values):
+        return False
+    return None if any(value is None for value in values) else True
+
+
+def kleene_or(values: list[bool | None]) -> bool | None:
+    return kleene_not(kleene_and([kleene_not(value) for value in values]))
+
+
+def truth(condition: Tree, row: Row) -> bool | None:
+    """True, False, or None for unknown."""
+    kind, *parts = condition
+    if kind in ("true", "false"):
+        return kind == "true"
+    if kind == "cmp":
+        op, a, b = parts
+        return compare(op, value_of(a, row), value_of(b, row))
+    if kind == "between":
+        a, lo, hi = parts
+        return truth(("and", ("cmp", "<=", lo, a), ("cmp", "<=", a, hi)), row)
+    if kind == "in":
+        a, choices = parts
+        return truth(("or", *[("cmp", "=", a, choice) for choice in choices]), row)
+    if kind == "isnull":
+        return is_null(value_of(parts[0], row))
+    values = [truth(part, row) for part in parts]
+    if kind == "and":
+        return kleene_and(values)
+    if kind == "or":
+        return kleene_or(values)
+    if kind == "not":
+        return kleene_not(values[0])
+    raise ValueError(f"unknown condition {kind!r}")
+
+
+def holds(condition: Tree, row: Row) -> bool:
+    return truth(condition, row) is True
+
+
+def attributes_in(tree: Any) -> set[str]:
+    """The names of all attributes a condition mentions."""
+    if not isinstance(tree, (tuple, list)):
+        return set()
+    if tree and tree[0] == "attr":
+        return {tree[1]}
+    return set().union(*(attributes_in(part) for part in tree))
+
+
+# --------------------------------------------------------------------------------- regions
+
+
+def squared_distance(x: float, y: float, cx: float, cy: float) -> float:
+    dx, dy = x - cx, y - cy
+    return dx * dx + dy * dy
+
+
+def in_polygon(rings: list[list[tuple[float, float]]], x: float, y: float) -> bool:
+    # Even-odd over the edges of all rings, shells and holes alike.
+    odd = False
+    for ring in rings:
+        corners = [(float(cx), float(cy)) for cx, cy in ring]
+        for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
+            (xl, yl), (xu, yu) = (a, b) if a[1] <= b[1] else (b, a)
+            if yl <= y < yu and x < xl + (y - yl) / (yu - yl) * (xu - xl):
+                odd = not odd
+    return odd
+
+
+def inside(region: Tree, x: float, y: float, centre: tuple[float, float] | None = None) -> bool:
+    """Whether (x, y) is in the region; `centre` is the focal object's place, if it moves."""
+    x, y = float(x), float(y)
+    kind, *parts = region
+    # NaN and infinities are in no region.
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return False
+    if kind == "polygon":
+        return in_polygon(parts[0], x, y)
+    if kind in ("mbox", "mcircle"):
+        assert centre is not None, "a moving region needs the place of its focal object"
+        cx, cy = map(float, centre)
+        sizes = [float(part) for part in parts[1:]]
+        if kind == "mcircle":
+            return inside(("circle", cx, cy, *sizes), x, y)
+        w, h = sizes
+        return cx - w / 2 <= x < cx + w / 2 and cy - h / 2 <= y < cy + h / 2
+    if kind == "circle":
+        cx, cy, r = map(float, parts)
+        return squared_distance(x, y, cx, cy) <= r * r
+    if kind == "box":
+        x1, y1, x2, y2 = map(float, parts)
+        return min(x1, x2) <= x < max(x1, x2) and min(y1, y2) <= y < max(y1, y2)
+    raise ValueError(f"unknown region {kind!r}")
+
+
+# ---------------------------------------------------------------------------------- ledger
+
+
+@dataclass
+class StreamSpec:
+    object: str
+    time: str
+    attributes: list[tuple[str, str]]
+    point: tuple[str, str] | None = None
+    timeout: int | None = None
+
+
+@dataclass
+class QuerySpec:
+    id: str
+    where: Tree = ("true",)
+    region: Tree | None = None
+    knn: Tree | None = None
+    lifetime: int | None = None
+
+    def focals(self) -> set[Any]:
+        """The objects the query moves with: none, one, or one each for INSIDE and kNN."""
+        found = set()
+        if self.region and self.region[0] in ("mbox", "mcircle"):
+            found.add(self.region[1])
+        if self.knn and self.knn[0] == "mknn":
+            found.add(self.knn[2])
+        return found
+
+
+@dataclass
+class Change:
+    query_id: str
+    sign: int
+    object_id: Any
+    time: int
+    reason: str
+    row: Row
+
+
+class Ledger:
+    def __init__(self, stream: StreamSpec) -> None:
+        self.stream = stream
+        self.numeric = {name for name, type_ in stream.attributes if type_ in ("DOUBLE", "BIGINT")}
+        self.newest: Any = None  # the newest time of an accepted row
+        self.latest: dict[Any, Row] = {}  # every object's last row, also of those that are gone
+        self.live: set[Any] = set()
+        self.registered: dict[str, QuerySpec] = {}  # by the catalog, also if their life is over
+        self.queries: dict[str, QuerySpec] = {}
+        self.births: dict[str, int | None] = {}  # None: lifetimes count from the first row
+        self.waiting: dict[str, set[Any]] = {}  # focal objects that have not reported yet
+        self.answers: dict[str, set[Any]] = {}
+        self.counters = {"late": 0, "rejected": 0}
+
+    # Catalog versions
+
+    def register(self, query: QuerySpec) -> list[Change]:
+        return self.version(adds=[query])
+
+    def drop(self, query_id: str) -> list[Change]:
+        return self.version(drops=[query_id])
+
+    def replace(self, query: QuerySpec) -> list[Change]:
+        return self.version(drops=[query.id], adds=[query])
+
+    def version(self, drops: Iterable[str] = (), adds: Iterable[QuerySpec] = ()) -> list[Change]:
+        """One catalog version; an id both dropped and added changes by the difference only."""
+        reported = {}
+        for query_id in drops:
+            self.registered.pop(query_id, None)
+            # A query that is unknown, or whose lifetime is over, has nothing left to close.
+            if query_id in self.queries:
+                reported[query_id] = self.queries[query_id].focals() - self.waiting[query_id]
+                self._forget(query_id)
+        for query in adds:
+            if query.id in self.registered:
+                raise ValueError(f"query {query.id!r} is already registered")
+            self.registered[query.id] = query
+            self.queries[query.id] = query
+            # A replacement's lifetime starts anew.
+            self.births[query.id] = self.newest
+            # A replacement with the same focal object stays started; all others wait for it.
+            self.waiting[query.id] = query.focals() - reported.get(query.id, set())
+        return self._settle(self.newest, "dropped", "registered")
+
+    def _forget(self, query_id: str) -> None:
+        del self.queries[query_id], self.births[query_id], self.waiting[query_id]
+
+    # Rows
+
+    def process(self, rows: Iterable[Row]) -> list[Change]:
+        """One batch of rows, in any order."""
+        stream, keyed = self.stream, []
+        for row in rows:
+            # No id or no time: rejected.
+            if is_null(row.get(stream.object)) or is_null(row.get(stream.time)):
+                self.counters["rejected"] += 1
+            else:
+                keyed.append(row)
+        return [change for row in sorted(keyed, key=self._row_key) for change in self._row(row)]
+
+    def _row_key(self, row: Row) -> Tree:
+        # Rows go by time, object id, then the attributes in declared order.
+        attributes = [attribute_key(row.get(name)) for name, _ in self.stream.attributes]
+        return (row[self.stream.time], order_key(row[self.stream.object]), attributes)
+
+    def _row(self, row: Row) -> list[Change]:
+        time, object_id = row[self.stream.time], row[self.stream.object]
+        # A row both unusable and late counts as rejected only.
+        if not all(is_finite(row.get(name)) for name in self._used() & self.numeric):
+            self.counters["rejected"] += 1
+            return []
+        if self._is_late(time, object_id):
+            self.counters["late"] += 1
+            return []
+        changes = self._close_due(time)
+        if self.newest is None:
+            self.births = dict.fromkeys(self.births, time)
+        self.newest = time if self.newest is None else max(self.newest, time)
+        self.latest[object_id] = dict(row)
+        self.live.add(object_id)
+        return changes + self._settle(time, "exit", "enter", self._start(object_id))
+
+    def _used(self) -> set[str]:
+        """The attributes of the catalog's queries: whoever rejects rows need not know the time."""
+        used: set[str] = set()
+        for query in self.registered.values():
+            used |= attributes_in(query.where)
+            if query.region or query.knn:
+                used |= set(self.stream.point or ())
+        return used
+
+    def _is_late(self, time: int, object_id: Any) -> bool:
+        # Late: older than the object's last row ...
+        if object_id in self.latest and time < self.latest[object_id][self.stream.time]:
+            return True
+        # ... or timed out on arrival: such an object is gone, whatever the row says.
+        timeout = self.stream.timeout
+        return timeout is not None and self.newest is not None and self.newest > time + timeout
+
+    def _start(self, object_id: Any) -> set[str]:
+        """The queries that waited for this focal object."""
+        started = {query_id for query_id, focals in self.waiting.items() if object_id in focals}
+        for query_id in started:
+            self.waiting[query_id].remove(object_id)
+        return started
+
+    # Time-outs and lifetimes
+
+    def _end(self, query: QuerySpec) -> int | None:
+        birth = self.births[query.id]
+        return None if birth is None or query.lifetime is None else birth + query.lifetime
+
+    def _close_due(self, time: int) -> list[Change]:
+        # What ends before a row goes before it: by time, objects before queries, then id.
+        due = []
+        if self.stream.timeout is not None:
+            for object_id in self.live:
+                expiry = self.latest[object_id][self.stream.time] + self.stream.timeout
+                due.append((expiry, 0, order_key(object_id), object_id))
+        for query in self.queries.values():
+            end = self._end(query)
+            if end is not None:
+                due.append((end, 1, order_key(query.id), query.id))
+        changes = []
+        for end, is_query, _, name in sorted(due):
+            if end >= time:
+                break
+            if is_query:
+                self._forget(name)
+            else:
+                self.live.remove(name)
+            changes += self._settle(end, "dropped" if is_query else "expired", "enter")
+        return changes
+
+    # Answers
+
+    def _place(self, object_id: Any) -> tuple[float, float]:
+        """Its last place; NaN where it has none (its row came before any query used it)."""
+        assert self.stream.point, "the stream declares no POINT"
+        x, y = [self.latest[object_id].get(name, math.nan) for name in self.stream.point]
+        return (float(x), float(y)) if is_finite(x) and is_finite(y) else (math.nan, math.nan)
+
+    def _admits(self, query: QuerySpec, object_id: Any) -> bool:
+        if not holds(query.where, self.latest[object_id]):
+            return False
+        if query.region:
+            moves = query.region[0] in ("mbox", "mcircle")
+            centre = self._place(query.region[1]) if moves else None
+            return inside(query.region, *self._place(object_id), centre)
+        return not query.knn or all(map(is_finite, self._place(object_id)))
+
+    def _answer(self, query: QuerySpec) -> set[Any]:
+        focals = query.focals()
+        # A moving query is empty until its focal object reports, and while it is gone.
+        if self.waiting[query.id] or not focals <= self.live:
+            return set()
+        # A focal object is never in its own query's answer.
+        members = {name for name in self.live - focals if self._admits(query, name)}
+        if query.knn is None:
+            return members
+        # The k nearest by squared distance, then object id; fewer than k: all of them.
+        kind, k, *centre = query.knn
+        cx, cy = self._place(centre[0]) if kind == "mknn" else map(float, centre)
+        distances = {name: squared_distance(*self._place(name), cx, cy) for name in members}
+        return set(sorted(members, key=lambda name: (distances[name], order_key(name)))[:k])
+
+    def _settle(
+        self, time: int, left: str, entered: str, started: Iterable[str] = ()
+    ) -> list[Change]:
+        """Compute all answers again; the changes are the differences."""
+        before = self.answers
+        self.answers = {query.id: self._answer(query) for query in self.queries.values()}
+        changes = []
+        for query_id in before.keys() | self.answers.keys():
+            old, new = before.get(query_id, set()), self.answers.get(query_id, set())
+            # A starting query's `+` are `registered`, at the newest time of the stream.
+            fresh = query_id in started
+            when, why = (self.newest, "registered") if fresh else (time, entered)
+            for name in old - new:
+                changes.append(Change(query_id, -1, name, time, left, self.latest[name]))
+            for name in new - old:
+                changes.append(Change(query_id, +1, name, when, why, self.latest[name]))
+        # The `-` of an event come before its `+`, each by query id, then object id.
+        return sorted(
+            changes, key=lambda c: (c.sign, order_key(c.query_id), order_key(c.object_id))
+        )
+
+
+def replay(changes: Iterable[Change]) -> dict[str, set[Any]]:
+    """The answers the changes lead to; each must be a true change."""
+    answers: dict[str, set[Any]] = {}
+    for change in changes:
+        members = answers.setdefault(change.query_id, set())
+        if change.sign > 0:
+            assert change.object_id not in members, f"+ for a member: {change}"
+            members.add(change.object_id)
+        else:
+            assert change.object_id in members, f"- for a non-member: {change}"
+            members.remove(change.object_id)
+    return answers
