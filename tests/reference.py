@@ -380,10 +380,9 @@ class Ledger:
             # A starting query's `+` are `registered`, at the newest time of the stream.
             fresh = query_id in started
             when, why = (self.newest, "registered") if fresh else (time, entered)
-            for name in old - new:
-                changes.append(Change(query_id, -1, name, time, left, self.latest[name]))
-            for name in new - old:
-                changes.append(Change(query_id, +1, name, when, why, self.latest[name]))
+            gone = [Change(query_id, -1, name, time, left, self.latest[name]) for name in old - new]
+            came = [Change(query_id, +1, name, when, why, self.latest[name]) for name in new - old]
+            changes += gone + came
         # The `-` of an event come before its `+`, each by query id, then object id.
         return sorted(
             changes, key=lambda c: (c.sign, order_key(c.query_id), order_key(c.object_id))

@@ -125,7 +125,9 @@ class Attribute:
     alias: str = ""
 
     def __repr__(self) -> str:
-        return f"{name_sql(self.alias)}.{name_sql(self.name)}" if self.alias else name_sql(self.name)
+        return (
+            f"{name_sql(self.alias)}.{name_sql(self.name)}" if self.alias else name_sql(self.name)
+        )
 
     @property
     def key(self) -> tuple[str, str]:
@@ -157,11 +159,10 @@ class InRange:
 
     def _shorter(self, op: str, value: Bound, other_op: str, other: Bound) -> str:
         """`x <= 40` rather than `x < 40.00000000000001`: both mean the same half-open bound."""
-        choices = ((op, value), (other_op, other))
-        constants = [(o, self._constant(v)) for o, v in choices if abs(v) != INF]
-        return min(
-            (f"{self.attribute!r} {o} {text}" for o, text in constants if text is not None), key=len
-        )
+        constant, instead = (None if abs(v) == INF else self._constant(v) for v in (value, other))
+        if constant is None or (instead is not None and len(instead) + 2 < len(constant)):
+            op, constant = other_op, instead
+        return f"{self.attribute!r} {op} {constant}"
 
     def _constant(self, value: Bound) -> str | None:
         if self.attribute.type is Type.TIMESTAMP:
@@ -226,7 +227,7 @@ _MIRRORED = {0: 0, 1: 4, 2: 2, 3: 6, 4: 1, 5: 5, 6: 3, 7: 7}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Compare:
-    """Both attributes have (finite) values, in one of the allowed orders; left sorts before right."""
+    """Both attributes have (finite) values in one of the allowed orders; left sorts first."""
 
     left: Attribute
     right: Attribute

@@ -1,12 +1,12 @@
 """Text to model: `parse` and `bind`, and `statements` for both.
 
-    dialect.py    sqlglot dialect: tokens, expressions, limits, errors
-    grammar.py    our statements and clauses
-    syntax.py     what they say, with places in the text
-    bind.py       names, types, defaults: syntax to model
-    condition.py  WHERE to disjunctive normal form
-    constants.py  exact constant arithmetic
-    geometry.py   WKT and GeoJSON polygons
+dialect.py    sqlglot dialect: tokens, expressions, limits, errors
+grammar.py    our statements and clauses
+syntax.py     what they say, with places in the text
+bind.py       names, types, defaults: syntax to model
+condition.py  WHERE to disjunctive normal form
+constants.py  exact constant arithmetic
+geometry.py   WKT and GeoJSON polygons
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from watchline.errors import QuerySyntaxError
-from watchline.model import Query, Stream
+from watchline.model import Stream
 from watchline.sql.bind import (
     CreateQuery,
     CreateStream,

@@ -43,7 +43,6 @@ from watchline.sql.syntax import (
     DropSyntax,
     ExplainSyntax,
     InsideSyntax,
-    Interval,
     KnnSyntax,
     Place,
     QuerySyntax,
@@ -168,7 +167,8 @@ def _stream(syntax: StreamSyntax) -> Stream:
         if word is None:
             end = Place(syntax.place.text, syntax.place.end, syntax.place.end)
             end.refuse(f"a stream needs {clause} and the name of one of its attributes")
-    assert syntax.object and syntax.time
+    assert syntax.object is not None
+    assert syntax.time is not None
     for word in (syntax.object, syntax.time, *(syntax.point or ())):
         _known(word, names, f"stream {syntax.name.text!r} has no attribute {word.text!r}")
     speed = syntax.max_speed
@@ -281,9 +281,7 @@ class _QueryBinder:
             place.refuse("a name has at most one dot: alias.attribute")
         qualifier = node.table
         if qualifier:
-            _known(
-                Word(qualifier, place), self.sources, f"there is no {qualifier!r} in FROM"
-            )
+            _known(Word(qualifier, place), self.sources, f"there is no {qualifier!r} in FROM")
         owners = [qualifier] if qualifier else list(self.sources)
         found = [(a, s) for a in owners for s in [self.sources[a]] if _has(s, node.name)]
         if not found:

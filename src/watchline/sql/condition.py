@@ -7,8 +7,10 @@ conjunctions is bounded, and so is the number of products formed on the way.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -36,16 +38,23 @@ from watchline.sql.syntax import Place, place_of
 MAX_CONJUNCTIONS = 1_000
 MAX_PRODUCTS = 100_000
 
-_OPS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_OPS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _COMPUTE = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 
 Conjunctions = list[Conjunction]
@@ -103,7 +112,7 @@ class ConditionBinder:
         if size > MAX_CONJUNCTIONS:
             self._too_large(place)
 
-    def _too_large(self, place: Place) -> None:
+    def _too_large(self, place: Place) -> NoReturn:
         place.refuse(
             f"the condition has more than {MAX_CONJUNCTIONS:,} alternatives once its ORs are"
             " multiplied out: split it into several queries"
@@ -152,7 +161,9 @@ class ConditionBinder:
         low = exp.GTE(this=node.this, expression=node.args["low"])
         high = exp.LTE(this=node.this, expression=node.args["high"])
         if node.args.get("symmetric"):
-            self._place(node).refuse("BETWEEN SYMMETRIC is not supported: write the lower end first")
+            self._place(node).refuse(
+                "BETWEEN SYMMETRIC is not supported: write the lower end first"
+            )
         return self._dnf(exp.And(this=low, expression=high), negated)
 
     def _in(self, node: exp.In, negated: bool) -> Conjunctions:
@@ -182,7 +193,9 @@ class ConditionBinder:
             if not negated:
                 return _atoms(OneOf(left, (value,)))
             return [*_atoms(OneOf(left, (not value,))), *_atoms(IsNull(left))]
-        self._place(node).refuse("IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE")
+        self._place(node).refuse(
+            "IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE"
+        )
 
     # --- comparisons by the kind of their sides
 
@@ -240,7 +253,7 @@ class ConditionBinder:
             self._place(node).refuse("IN takes constants: compare attributes with = and OR")
         return value
 
-    def _refuse_operand(self, node: exp.Expr) -> None:
+    def _refuse_operand(self, node: exp.Expr) -> NoReturn:
         place = self._place(node)
         if node.find(exp.Column) and isinstance(node, (exp.Binary, exp.Neg)):
             place.refuse(
@@ -249,9 +262,7 @@ class ConditionBinder:
             )
         place.refuse(f"expected an attribute or a constant; {_kind(node)} is not supported")
 
-    def _range(
-        self, attribute: Attribute, op: str, value: Constant, place: Place
-    ) -> Range | None:
+    def _range(self, attribute: Attribute, op: str, value: Constant, place: Place) -> Range | None:
         if attribute.type is Type.TIMESTAMP and isinstance(value, str):
             value = moment(value, place)
         wanted = Moment if attribute.type is Type.TIMESTAMP else Fraction
@@ -271,7 +282,7 @@ class ConditionBinder:
         assert isinstance(value, (str, bool))
         return value
 
-    def _refuse_type(self, attribute: Attribute, value: Constant, place: Place) -> None:
+    def _refuse_type(self, attribute: Attribute, value: Constant, place: Place) -> NoReturn:
         expected = {
             Type.STRING: "a string in '…'",
             Type.BOOLEAN: "TRUE or FALSE",
@@ -318,7 +329,9 @@ def _gaps(points: list[Range]) -> list[Range]:
 
 def _check_equality_only(attribute: Attribute, op: str, place: Place) -> None:
     if op not in ("=", "<>"):
-        place.refuse(f"{attribute!r} is {attribute.type.value}: it allows only {listing(('=', '<>', 'IN'))}")
+        place.refuse(
+            f"{attribute!r} is {attribute.type.value}: it allows only {listing(('=', '<>', 'IN'))}"
+        )
 
 
 def _kind(node: exp.Expr) -> str:

@@ -6,6 +6,8 @@ Numbers are fractions until the type of the attribute they meet is known, so `0.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -36,11 +38,11 @@ class Null:
 
 Constant = Union[Fraction, str, bool, Moment, Null]
 
-_ARITHMETIC = {
-    exp.Add: lambda a, b: a + b,
-    exp.Sub: lambda a, b: a - b,
-    exp.Mul: lambda a, b: a * b,
-    exp.Div: lambda a, b: a / b,
+_ARITHMETIC: dict[type[exp.Expr], Callable[[Fraction, Fraction], Fraction]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+    exp.Div: operator.truediv,
 }
 
 

@@ -10,13 +10,11 @@ two, and sqlglot's recursion is caught where it would run out.
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
-from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.parser import Parser
-from sqlglot.tokens import Token, Tokenizer, TokenType
+import sqlglot
+from sqlglot import Dialect, ParseError, Token, TokenType, exp
+from sqlglot.errors import TokenError
 
 from watchline.errors import QuerySyntaxError
 from watchline.sql.grammar import Grammar
@@ -39,17 +37,19 @@ class _Refused(ParseError):
 class Watchline(Dialect):
     """Our SQL for sqlglot: `sqlglot.tokenize(text, read=Watchline)`."""
 
-    class Tokenizer(Tokenizer):
+    class Tokenizer(sqlglot.Tokenizer):
         # EXPLAIN and SHOW would swallow the rest of the statement as one string.
-        KEYWORDS = {
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
             word: kind
-            for word, kind in Tokenizer.KEYWORDS.items()
-            if kind not in Tokenizer.COMMANDS and kind is not TokenType.HINT
+            for word, kind in sqlglot.Tokenizer.KEYWORDS.items()
+            if kind not in sqlglot.Tokenizer.COMMANDS and kind is not TokenType.HINT
         }
-        COMMANDS: set[TokenType] = set()
+        COMMANDS: ClassVar[set[TokenType]] = set()
 
-    class Parser(Parser):
+    class Parser(sqlglot.Parser):
         def _parse_statement(self) -> Any:
+            if not self._curr:
+                return None
             statement = Grammar(self).statement()
             if self._curr:
                 self.expected("the end of the statement or ';'")
@@ -68,7 +68,7 @@ class Watchline(Dialect):
                 self.expected(f"a value after {self._prev.text!r}" if self._prev else "a value")
             return expression
 
-        def raise_error(self, message: str, token: Token | None = None) -> NoReturn:  # type: ignore[override]
+        def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
             """Every complaint of sqlglot's own parser passes here."""
             if message.startswith("Expecting "):
                 self.expected(repr(message.removeprefix("Expecting ").strip()))
@@ -102,7 +102,12 @@ def parse(text: str) -> list[Syntax]:
         ) from error
     except RecursionError:
         raise QuerySyntaxError(_TOO_DEEP, text) from None
-    return [s for s in statements if isinstance(s, Syntax.__args__)]  # type: ignore[attr-defined]
+    found = [s for s in statements if s is not None]
+    if not found:
+        raise QuerySyntaxError(
+            "the text holds no statement: expected CREATE, DROP, SHOW or EXPLAIN"
+        )
+    return found  # type: ignore[return-value]
 
 
 _CLOSED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
@@ -140,7 +145,7 @@ def _check_tokens(tokens: list[Token], text: str) -> None:
             )
         if token.token_type is TokenType.UNKNOWN:
             raise _Refused(
-                f"unexpected character {token.text!r}: names are quoted with \"…\", strings with '…'",
+                f"unexpected character {token.text!r}: quote names with \"…\" and strings with '…'",
                 token.start,
                 token.end + 1,
             )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NoReturn
 
-from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType, exp
 
 from watchline.model import UNIT_MICROSECONDS
 from watchline.sql.names import listing
@@ -40,6 +39,10 @@ class Grammar:
         self.p = parser
         self.text: str = parser.sql
 
+    def _expected(self, what: str) -> NoReturn:
+        self.p.expected(what)
+        raise AssertionError("the parser refuses")
+
     # --- statements
 
     def statement(self) -> Syntax:
@@ -53,7 +56,7 @@ class Grammar:
         for word, rule in kinds.items():
             if self._take(word):
                 return rule(first)
-        self.p.expected(listing(kinds))
+        self._expected(listing(kinds))
 
     def _create(self, first: Token) -> Syntax:
         replace = self._take("OR", "REPLACE")
@@ -61,7 +64,7 @@ class Grammar:
             return self._create_query(first, replace)
         if not replace and self._take("STREAM"):
             return self._create_stream(first)
-        self.p.expected("QUERY" if replace else "STREAM, QUERY or OR REPLACE QUERY")
+        self._expected("QUERY" if replace else "STREAM, QUERY or OR REPLACE QUERY")
 
     def _drop(self, first: Token) -> DropSyntax:
         kind = self._one_of("QUERY", "STREAM")
@@ -159,7 +162,18 @@ class Grammar:
         return source
 
     def _at_alias(self) -> bool:
-        after = ("WHERE", "INSIDE", "KNN", "FOR", "ACCURACY", "EMIT", "CROSS", "JOIN", "INNER", "ON")
+        after = (
+            "WHERE",
+            "INSIDE",
+            "KNN",
+            "FOR",
+            "ACCURACY",
+            "EMIT",
+            "CROSS",
+            "JOIN",
+            "INNER",
+            "ON",
+        )
         return self._at_name() and not any(self._at(word) for word in after)
 
     def _window(self, source: SourceSyntax) -> None:
@@ -177,7 +191,7 @@ class Grammar:
             return InsideSyntax("POLYGON", self._since(first), polygon=polygon)
         shape = "CIRCLE" if self._take("CIRCLE") else "BOX"
         if not self._at("("):
-            self.p.expected("'(', CIRCLE or POLYGON after INSIDE")
+            self._expected("'(', CIRCLE or POLYGON after INSIDE")
         arguments = self._list(lambda: self._operand("a number"))
         return InsideSyntax(shape, self._since(first), arguments)
 
@@ -192,9 +206,7 @@ class Grammar:
 
     # --- pieces
 
-    def _clauses(
-        self, node: Any, rules: dict[str, Callable[[], Any]], **fields: str
-    ) -> None:
+    def _clauses(self, node: Any, rules: dict[str, Callable[[], Any]], **fields: str) -> None:
         """Clauses in any order, each at most once, stored in the node's field of that name."""
         while self.p._curr:
             first = self.p._curr
@@ -206,7 +218,7 @@ class Grammar:
                     setattr(node, name, rule())
                     break
             else:
-                self.p.expected(listing([*rules, "the end of the statement"]))
+                self._expected(listing([*rules, "the end of the statement"]))
 
     def _condition(self) -> exp.Expr:
         return self._expression(self.p._parse_disjunction, "a condition")
@@ -220,7 +232,7 @@ class Grammar:
     def _expression(self, rule: Callable[[], Any], what: str) -> exp.Expr:
         node = rule()
         if not isinstance(node, exp.Expr):
-            self.p.expected(what)
+            self._expected(what)
         return node
 
     def _list(self, item: Callable[[], Any]) -> list[Any]:
@@ -238,13 +250,13 @@ class Grammar:
     def _length(self) -> Interval:
         first = self.p._curr
         if not first or first.token_type not in (TokenType.NUMBER, TokenType.STRING):
-            self.p.expected("a length of time such as 90 SECONDS")
+            self._expected("a length of time such as 90 SECONDS")
         self.p._advance()
         unit = self.p._curr
         name = unit.text.upper() if unit else ""
         micros = UNIT_MICROSECONDS.get(name if name.endswith("S") else name + "S")
         if micros is None:
-            self.p.expected(f"a unit of time ({', '.join(UNIT_MICROSECONDS)})")
+            self._expected(f"a unit of time ({', '.join(UNIT_MICROSECONDS)})")
         self.p._advance()
         place = self._since(first)
         return Interval(_whole_micros(first.text, micros, place), place)
@@ -252,7 +264,7 @@ class Grammar:
     def _name(self, what: str) -> Word:
         token = self.p._curr
         if not self._at_name():
-            self.p.expected(what)
+            self._expected(what)
         if not token.text:
             self._place(token).refuse(f"{what} must not be empty")
         self.p._advance()
@@ -267,7 +279,7 @@ class Grammar:
     def _string(self, what: str) -> Word:
         token = self.p._curr
         if not token or token.token_type is not TokenType.STRING:
-            self.p.expected(what)
+            self._expected(what)
         self.p._advance()
         return Word(token.text, self._place(token))
 
@@ -297,11 +309,11 @@ class Grammar:
         for word in words:
             if self._take(word):
                 return word
-        self.p.expected(listing(words))
+        self._expected(listing(words))
 
     def _require(self, word: str) -> None:
         if not self._take(word):
-            self.p.expected(f"{word}" if word.isalpha() else f"'{word}'")
+            self._expected(f"{word}" if word.isalpha() else f"'{word}'")
 
     def _place(self, token: Token) -> Place:
         return Place(self.text, token.start, token.end + 1)

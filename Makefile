@@ -1,0 +1,30 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench format lock clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## create .venv with the pinned dependencies
+	@scripts/setup
+
+demo: setup  ## a tour: streams, queries, a million boxes, versions, and rows that match
+	@.venv/bin/python -m examples.tour
+
+test: setup  ## run the tests
+	@.venv/bin/python -m pytest -n auto
+
+check: setup  ## style, types and layers
+	@scripts/check
+
+bench: setup  ## run the benchmarks and print their tables
+	@.venv/bin/python -m bench.catalog
+
+format: setup  ## let ruff format the code
+	@.venv/bin/ruff check --fix --quiet . && .venv/bin/ruff format .
+
+lock:  ## pin the dependencies anew (needs uv)
+	@uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 \
+		--generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
+
+clean:  ## remove what make and the tools have made
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info

@@ -1,0 +1,3 @@
+from watchline.cli import cli
+
+cli(prog_name="watchline")

@@ -1,0 +1,277 @@
+"""Boxes in bulk: a million range queries as columns, never as a million objects.
+
+A block is what one `register_boxes` call registered. Bounds on DOUBLE attributes are half-open
+float64 pairs; on BIGINT and TIMESTAMP they are kept as inclusive int64 pairs, because the exclusive
+end of "no upper bound" is 2^63, which int64 lacks. A string attribute has one value per query.
+
+An attribute named in `bounds` is asked to be a number, also where both its bounds are infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange
+from watchline.model import (
+    INF,
+    MAX_BIGINT,
+    MIN_BIGINT,
+    Attribute,
+    Emit,
+    InRange,
+    OneOf,
+    Query,
+    Range,
+    Source,
+    Stream,
+    Type,
+    conjunction,
+    micros_of,
+)
+
+Doubles = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_YEAR_1, _YEAR_9999 = micros_of(datetime.min), micros_of(datetime.max)
+
+
+@dataclass(frozen=True)
+class BoxBlock:
+    """The live queries of one bulk registration, column by column.
+
+    `lo`, `hi` are (n, doubles); `first`, `last` are (n, integers), inclusive; `keys` has one string
+    array per string attribute.
+    """
+
+    version: int
+    stream: str
+    emit: Emit
+    doubles: tuple[Attribute, ...]
+    integers: tuple[Attribute, ...]
+    strings: tuple[Attribute, ...]
+    ids: pa.Array
+    lo: Doubles
+    hi: Doubles
+    first: Integers
+    last: Integers
+    keys: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def nbytes(self) -> int:
+        arrays = (self.lo, self.hi, self.first, self.last)
+        return int(sum(a.nbytes for a in arrays) + sum(a.nbytes for a in (self.ids, *self.keys)))
+
+    def position(self, query_id: str) -> int:
+        """Where the id stands in the block, or -1."""
+        return int(pc.index(self.ids, query_id).as_py())
+
+    def query(self, i: int) -> Query:
+        atoms: list[InRange | OneOf] = []
+        for a, lo, hi in zip(self.doubles, self.lo[i].tolist(), self.hi[i].tolist(), strict=True):
+            atoms.append(InRange(a, Range(lo, hi)))
+        ends = zip(self.integers, self.first[i].tolist(), self.last[i].tolist(), strict=True)
+        for a, first, last in ends:
+            lo = -INF if first == MIN_BIGINT else first
+            atoms.append(InRange(a, Range(lo, INF if last == MAX_BIGINT else last + 1)))
+        for a, values in zip(self.strings, self.keys, strict=True):
+            atoms.append(OneOf(a, (values[i].as_py(),)))
+        where = conjunction(atoms)
+        assert where is not None
+        return Query(self.ids[i].as_py(), (Source(self.stream),), where=(where,), emit=self.emit)
+
+    def queries(self) -> Iterator[Query]:
+        return (self.query(i) for i in range(len(self)))
+
+    def without(self, dead: set[str]) -> BoxBlock:
+        """The block less these ids; one pass, however many they are."""
+        alive = pc.invert(pc.is_in(self.ids, pa.array(sorted(dead), pa.string())))
+        mask = np.asarray(alive.to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return replace(
+            self,
+            ids=self.ids.filter(alive),
+            lo=self.lo[mask],
+            hi=self.hi[mask],
+            first=self.first[mask],
+            last=self.last[mask],
+            keys=tuple(k.filter(alive) for k in self.keys),
+        )
+
+
+def block_of(
+    stream: Stream, ids: Any, bounds: Mapping[str, Any], emit: str | Emit, version: int = 0
+) -> BoxBlock:
+    """What a caller of `register_boxes` gave, checked and in columns."""
+    id_array = _ids(ids)
+    if not bounds:
+        raise InvalidQuery('register_boxes needs bounds, as in {"price": (lo, hi)}')
+    attributes = [stream.attribute(name) for name in bounds]
+    doubles = tuple(a for a in attributes if a.type is Type.DOUBLE)
+    integers = tuple(a for a in attributes if a.type in (Type.BIGINT, Type.TIMESTAMP))
+    strings = tuple(a for a in attributes if a.type is Type.STRING)
+    for a in attributes:
+        if a.type is Type.BOOLEAN:
+            raise InvalidQuery(
+                f"register_boxes takes no bounds on the BOOLEAN attribute {a.name!r}"
+            )
+    n = len(id_array)
+    float_pairs = [_double_bounds(a, bounds[a.name], n) for a in doubles]
+    int_pairs = [_integer_bounds(a, bounds[a.name], n) for a in integers]
+    for a, (low, high) in zip(doubles, float_pairs, strict=True):
+        _check_order(a, id_array, ~(low < high), low, high)
+    for a, (first, last) in zip(integers, int_pairs, strict=True):
+        _check_order(a, id_array, first > last, first, last)
+    return BoxBlock(
+        version=version,
+        stream=stream.name,
+        emit=_emit(emit),
+        doubles=doubles,
+        integers=integers,
+        strings=strings,
+        ids=id_array,
+        lo=_columns([low for low, _ in float_pairs], n, np.float64),
+        hi=_columns([high for _, high in float_pairs], n, np.float64),
+        first=_columns([first for first, _ in int_pairs], n, np.int64),
+        last=_columns([last for _, last in int_pairs], n, np.int64),
+        keys=tuple(_key_array(a, bounds[a.name], n) for a in strings),
+    )
+
+
+def _emit(emit: str | Emit) -> Emit:
+    try:
+        return Emit(emit.upper())
+    except (ValueError, AttributeError):
+        raise InvalidQuery(f"emit must be 'changes' or 'matches', not {emit!r}") from None
+
+
+def _ids(ids: Any) -> pa.Array:
+    try:
+        array = ids if isinstance(ids, pa.Array) else pa.array(ids, pa.string())
+        array = array.cast(pa.string()) if pa.types.is_large_string(array.type) else array
+    except (pa.ArrowException, UnicodeError, TypeError) as error:
+        raise InvalidQuery(f"query ids must be strings: {error}") from None
+    if array.type != pa.string():
+        raise InvalidQuery(f"query ids must be strings, not {array.type}")
+    if len(array) == 0:
+        raise InvalidQuery("register_boxes got no ids")
+    if array.null_count or pc.any(pc.equal(array, "")).as_py():
+        raise InvalidQuery("a query id must not be null or empty")
+    if len(pc.unique(array)) < len(array):
+        counts = pc.value_counts(array)
+        twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        raise DuplicateQuery(f"query id {twice[0].as_py()!r} stands in the ids more than once")
+    return array
+
+
+def _pair(attribute: Attribute, bounds: Any) -> tuple[Any, Any]:
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        raise InvalidQuery(f"the bounds of {attribute.name!r} must be a pair (lo, hi)")
+    return bounds[0], bounds[1]
+
+
+def _spread(attribute: Attribute, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    """One value per query; a single value stands for all."""
+    if values.ndim > 1 or values.size not in (1, n):
+        raise InvalidQuery(
+            f"{attribute.name!r} has bounds of shape {values.shape}; there are {n} ids"
+        )
+    return np.broadcast_to(values.reshape(-1), (n,))
+
+
+def _double_bounds(attribute: Attribute, bounds: Any, n: int) -> tuple[Doubles, Doubles]:
+    try:
+        low, high = (np.asarray(b, dtype=np.float64) for b in _pair(attribute, bounds))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidQuery(f"the bounds of {attribute.name!r} must be numbers") from None
+    # Adding zero turns -0.0 into 0.0.
+    return _spread(attribute, low, n) + 0.0, _spread(attribute, high, n) + 0.0
+
+
+def _integer_bounds(attribute: Attribute, bounds: Any, n: int) -> tuple[Integers, Integers]:
+    """Half-open [lo, hi) in any numbers as inclusive int64 [first, last]."""
+    low, high = _pair(attribute, bounds)
+    first = _spread(attribute, _int64(attribute, low, below=False), n)
+    last = _spread(attribute, _int64(attribute, high, below=True), n)
+    if attribute.type is Type.TIMESTAMP:
+        for ends, none in ((first, MIN_BIGINT), (last, MAX_BIGINT)):
+            if ((ends != none) & ((ends < _YEAR_1) | (ends > _YEAR_9999))).any():
+                raise InvalidRange(
+                    f"a bound of {attribute.name!r} is outside the years 1 to 9999; ±inf is none"
+                )
+    return first, last
+
+
+def _int64(attribute: Attribute, values: Any, below: bool) -> Integers:
+    """The least integers >= the values, or, `below`, the greatest ones < them."""
+    if isinstance(values, datetime):
+        values = micros_of(values)
+    array = np.asarray(values)
+    if attribute.type is Type.TIMESTAMP and array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise InvalidRange(f"a bound of {attribute.name!r} is no time (NaT)")
+        array = array.astype("datetime64[us]").astype(np.int64)
+    if array.dtype.kind == "f":
+        return _from_doubles(attribute, array.astype(np.float64), below)
+    if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array > MAX_BIGINT).any()):
+        raise InvalidQuery(
+            f"the bounds of {attribute.name!r} must be {attribute.type.value} values"
+        )
+    integers = array.astype(np.int64)
+    if below and (integers == MIN_BIGINT).any():
+        raise InvalidRange(f"no BIGINT is below the upper bound {MIN_BIGINT} of {attribute.name!r}")
+    return integers - below
+
+
+def _from_doubles(attribute: Attribute, values: Doubles, below: bool) -> Integers:
+    if np.isnan(values).any():
+        raise InvalidRange(f"a bound of {attribute.name!r} is NaN")
+    if (values == (-INF if below else INF)).any():
+        raise InvalidRange(f"{attribute.name!r} has an infinite bound on the wrong side")
+    finite = np.isfinite(values)
+    if (np.abs(values[finite]) >= 2.0**63).any():
+        raise InvalidRange(f"a bound of {attribute.name!r} is beyond BIGINT; ±inf means no bound")
+    integers = np.ceil(np.where(finite, values, 0.0)).astype(np.int64) - below
+    return np.where(finite, integers, np.where(values > 0, MAX_BIGINT, MIN_BIGINT))
+
+
+def _key_array(attribute: Attribute, values: Any, n: int) -> pa.Array:
+    if isinstance(values, str):
+        values = [values] * n
+    try:
+        array = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
+        array = array.cast(pa.string())
+    except (pa.ArrowException, UnicodeError, TypeError):
+        array = None
+    if array is None or array.null_count or len(array) != n:
+        raise InvalidQuery(
+            f"{attribute.name!r} is STRING: give one string for each of the {n} ids, or one for all"
+        )
+    return array
+
+
+def _check_order(
+    attribute: Attribute, ids: pa.Array, bad: npt.NDArray[np.bool_], low: Any, high: Any
+) -> None:
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InvalidRange(
+            f"query {ids[i].as_py()!r}: the bounds of {attribute.name!r} need lo < hi,"
+            f" not {low[i]} and {high[i]}"
+        )
+
+
+def _columns(arrays: Sequence[npt.NDArray[Any]], n: int, dtype: Any) -> npt.NDArray[Any]:
+    if not arrays:
+        return np.empty((n, 0), dtype=dtype)
+    return np.ascontiguousarray(np.stack(arrays, axis=1), dtype=dtype)

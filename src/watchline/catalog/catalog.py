@@ -1,0 +1,368 @@
+"""The catalog: streams and standing queries, durable, versioned, shared by many processes.
+
+Every command is one commit and every commit one version. A call looks at the newest state, checks
+its command against it, and claims the next version; if another writer was faster it looks again. So
+a command is either refused and nothing has changed, or it is durable when the call returns.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
+from typing import Any
+
+import pyarrow as pa
+
+from watchline import sql
+from watchline.catalog import codec
+from watchline.catalog.boxes import block_of
+from watchline.catalog.explain import explain
+from watchline.catalog.log import SCHEMA, Conflict, DeltaLog, Log, MemoryLog
+from watchline.catalog.state import Commit, Queries, State, box_rows, command_rows, commits, steps
+from watchline.errors import (
+    CatalogBusy,
+    DuplicateQuery,
+    DuplicateStream,
+    InvalidQuery,
+    UnknownAttribute,
+    UnknownQuery,
+    UnknownStream,
+    UnknownVersion,
+)
+from watchline.model import Stream
+
+ATTEMPTS = 200
+
+
+class Catalog:
+    """Opens the catalog at a local path or an object store's URL, or creates it.
+
+    With `create=False` a missing catalog is a `CatalogError`. `storage_options` are handed to the
+    deltalake package (credentials, endpoints). One object may be used by several threads.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        create: bool = True,
+        storage_options: dict[str, str] | None = None,
+    ):
+        self._setup(DeltaLog(fspath(path), create, storage_options))
+
+    @classmethod
+    def of(cls, statements: str | Iterable[str] = ()) -> Catalog:
+        """A catalog in memory with these statements: a static set of queries, or a test's."""
+        catalog = cls.__new__(cls)
+        catalog._setup(MemoryLog())
+        for text in [statements] if isinstance(statements, str) else statements:
+            catalog.execute(text)
+        return catalog
+
+    def _setup(self, log: Log) -> None:
+        self._log = log
+        self._state = State()
+        self._lock = threading.RLock()
+        self._refresh()
+
+    # --- reading
+
+    @property
+    def version(self) -> int:
+        """The newest version there is, whoever wrote it. An empty catalog has version 0."""
+        return self._refresh().version
+
+    def queries(self, version: int | None = None) -> Queries:
+        """The queries that live at a version, the newest if none is given."""
+        return self._at(version).queries()
+
+    def streams(self, version: int | None = None) -> list[Stream]:
+        return list(self._at(version).streams.values())
+
+    def stream(self, name: str, version: int | None = None) -> Stream:
+        return _stream(self._at(version), name)
+
+    def changes(self, after: int, upto: int | None = None) -> list[Commit]:
+        """What each of the versions after < v <= upto did, oldest first."""
+        with self._lock:
+            upto = self.version if upto is None else upto
+            self._check_version(after)
+            self._check_version(upto)
+            return commits(self._log.read(after, upto), range(after + 1, upto + 1))
+
+    def explain(self, query_id: str, version: int | None = None) -> str:
+        """How Watchline understands a query."""
+        state = self._at(version)
+        found = state.queries().find(query_id)
+        if found is None:
+            raise _unknown_query(state, query_id)
+        return explain(found, state.streams)
+
+    def _refresh(self) -> State:
+        with self._lock:
+            newest = self._log.version()
+            state = self._state
+            if newest > state.version:
+                state.apply(self._log.read(state.version, newest), newest)
+            return state
+
+    def _at(self, version: int | None) -> State:
+        with self._lock:
+            state = self._refresh()
+            if version is None or version == state.version:
+                return state
+            self._check_version(version)
+            past = State()
+            past.apply(self._log.read(0, version), version)
+            return past
+
+    def _check_version(self, version: int) -> None:
+        state = self._refresh()
+        if not 0 <= version <= state.version:
+            raise UnknownVersion(f"there is no version {version!r}: the newest is {state.version}")
+        if version < state.oldest:
+            raise UnknownVersion(
+                f"version {version} was forgotten: the oldest one kept is {state.oldest}"
+            )
+
+    # --- writing
+
+    def execute(self, text: str) -> Any:
+        """Run one or more statements, separated by `;`, as one commit: all of them or none.
+
+        Gives what the last statement asks for: a list of streams or the `Queries` for SHOW, a text
+        for EXPLAIN, the new version for a command.
+        """
+        syntaxes = sql.parse(text)
+        last: sql.Statement | None = None
+
+        def plan(state: State, version: int) -> pa.Table:
+            nonlocal last
+            draft = _Draft(state)
+            for syntax in syntaxes:
+                last = sql.bind(syntax, draft.streams)
+                if not draft.command(last) and syntax is not syntaxes[-1]:
+                    syntax.place.refuse("SHOW and EXPLAIN answer only as the last statement")
+            return command_rows(version, draft.rows)
+
+        with self._lock:
+            version = self._commit(plan)
+            if isinstance(last, sql.ShowQueries):
+                return self.queries(version)
+            if isinstance(last, sql.ShowStreams):
+                return self.streams(version)
+            if isinstance(last, sql.ExplainQuery):
+                return self.explain(last.id)
+            return version
+
+    def drop(self, query_id: str) -> int:
+        """Drop a query; gives the new version."""
+
+        def plan(state: State, version: int) -> pa.Table:
+            draft = _Draft(state)
+            draft.command(sql.DropQuery(query_id))
+            return command_rows(version, draft.rows)
+
+        return self._commit(plan)
+
+    def register_boxes(
+        self, stream: str, ids: Any, bounds: Mapping[str, Any], emit: str = "changes"
+    ) -> int:
+        """Register many range queries at once, as columns, in one commit; gives the new version.
+
+        `bounds` maps an ordered attribute to `(lo, hi)`, each an array with one value per id or one
+        value for all, half-open, ±inf for no bound; and a STRING attribute to the values it must
+        equal. A query matches where all its attributes do.
+        """
+
+        def plan(state: State, version: int) -> pa.Table:
+            declared = _stream(state, stream)
+            for name in bounds:
+                _check_attribute(declared, name)
+            block = block_of(declared, ids, bounds, emit, version)
+            if (taken := state.first_taken(block.ids)) is not None:
+                raise _taken(taken)
+            return box_rows(block, version)
+
+        return self._commit(plan)
+
+    def compact(self, oldest: int | None = None) -> None:
+        """Merge small files and delete unused ones. No version's answer changes.
+
+        With `oldest`, what no version from there on needs is forgotten, and so are the versions
+        before it.
+        """
+        with self._lock:
+            if oldest is not None:
+                self._check_version(oldest)
+                self._forget(oldest)
+            self._log.compact()
+
+    def _forget(self, oldest: int) -> None:
+        for attempt in range(ATTEMPTS):
+            state = self._refresh()
+            rows = _without_history(self._log.read(0, state.version), oldest)
+            try:
+                self._log.rewrite(rows)
+            except Conflict:
+                _back_off(attempt)
+                continue
+            state.oldest = oldest
+            return
+        raise CatalogBusy("other writers won every attempt to forget old versions: try again")
+
+    def _commit(self, plan: Callable[[State, int], pa.Table]) -> int:
+        """Claim the next version for what `plan` makes of the newest state, until it is ours."""
+        with self._lock:
+            for attempt in range(ATTEMPTS):
+                state = self._refresh()
+                rows = plan(state, state.version + 1)
+                if not rows.num_rows:
+                    return state.version
+                try:
+                    self._log.append(state.version + 1, rows)
+                except Conflict:
+                    _back_off(attempt)
+                    continue
+                state.apply(rows, state.version + 1)
+                return state.version
+        raise CatalogBusy(f"other writers won {ATTEMPTS} attempts at a commit: try again")
+
+
+class _Draft:
+    """The state as it would be after some commands, and the rows that make it so."""
+
+    def __init__(self, state: State):
+        self._state = state
+        self.streams = dict(state.streams)
+        self.rows: list[dict[str, Any]] = []
+        self._added: dict[str, set[str]] = {}  # query id -> the streams it reads
+        self._dropped: set[str] = set()
+
+    def command(self, statement: sql.Statement) -> bool:
+        """Take in a statement; False if it is none that changes anything."""
+        if isinstance(statement, sql.CreateStream):
+            self._create_stream(statement)
+        elif isinstance(statement, sql.CreateQuery):
+            self._create_query(statement)
+        elif isinstance(statement, sql.DropQuery):
+            if self._has(statement.id) or not statement.if_exists:
+                self._drop_query(statement.id)
+        elif isinstance(statement, sql.DropStream):
+            if statement.name in self.streams or not statement.if_exists:
+                self._drop_stream(statement.name)
+        else:
+            return False
+        return True
+
+    def _has(self, query_id: str) -> bool:
+        if query_id in self._added:
+            return True
+        return query_id not in self._dropped and self._state.has(query_id)
+
+    def _create_stream(self, statement: sql.CreateStream) -> None:
+        stream = statement.stream
+        if stream.name in self.streams:
+            if statement.if_not_exists:
+                return
+            raise DuplicateStream(
+                f"stream {stream.name!r} exists already: drop it first, or name another"
+            )
+        self.streams[stream.name] = stream
+        definition = codec.dumps(stream)
+        self._row("stream", stream.name, definition=definition, text=statement.text)
+
+    def _create_query(self, statement: sql.CreateQuery) -> None:
+        query = statement.query
+        exists = self._has(query.id)
+        if exists and not statement.replace:
+            raise _taken(query.id)
+        definition = codec.dumps(query)
+        op = "replace" if exists else "query"
+        self._row(op, query.id, definition=definition, text=statement.text)
+        self._added[query.id] = {source.stream for source in query.sources}
+
+    def _drop_query(self, query_id: str) -> None:
+        if not self._has(query_id):
+            raise _unknown_query(self._state, query_id)
+        self._added.pop(query_id, None)
+        self._dropped.add(query_id)
+        self._row("drop", query_id)
+
+    def _drop_stream(self, name: str) -> None:
+        if name not in self.streams:
+            raise _unknown_stream(name, self.streams)
+        if (user := self._user_of(name)) is not None:
+            raise InvalidQuery(f"stream {name!r} is read by query {user!r}: drop its queries first")
+        del self.streams[name]
+        self._row("drop stream", name)
+
+    def _user_of(self, stream: str) -> str | None:
+        """A query that reads the stream."""
+        for query_id, read in self._added.items():
+            if stream in read:
+                return query_id
+        gone = self._dropped | self._added.keys()
+        readers = self._state.queries().on(stream)
+        return next((i for i in readers.ids() if i not in gone), None)
+
+    def _row(self, op: str, name: str, **columns: str) -> None:
+        self.rows.append({"op": op, "id": name, **columns})
+
+
+def _without_history(rows: pa.Table, oldest: int) -> pa.Table:
+    """The rows that versions from `oldest` on need, and a mark of where history now begins."""
+    past = State()
+    before = rows.filter(pa.compute.less_equal(rows["version"], oldest))
+    after = rows.filter(pa.compute.greater(rows["version"], oldest))
+    past.apply(before, oldest)
+    living = {(e.version, i) for i, e in past.entries.items()}
+    kept = [
+        row
+        for row, _ in steps(before)
+        if (row["version"], row["id"]) in living
+        or (row["op"] == "stream" and codec.loads(row["definition"]) == past.streams.get(row["id"]))
+    ]
+    # Each keeps its version, so positions and `explain` stay true; the mark comes after them.
+    commands = [{**dict.fromkeys(SCHEMA.names), **row} for row in kept]
+    mark = {"version": oldest, "position": -1, "op": "oldest"}
+    tables = [pa.Table.from_pylist([*commands, mark], schema=SCHEMA)]
+    tables += [box_rows(block, block.version) for block in past.blocks]
+    return pa.concat_tables([*tables, after])
+
+
+def _stream(state: State, name: str) -> Stream:
+    if name not in state.streams:
+        raise _unknown_stream(name, state.streams)
+    return state.streams[name]
+
+
+def _check_attribute(stream: Stream, name: str) -> None:
+    names = [a.name for a in stream.attributes]
+    if name not in names:
+        raise UnknownAttribute(
+            f"stream {stream.name!r} has no attribute {name!r}" + sql.hint(name, names)
+        )
+
+
+def _unknown_stream(name: str, known: Iterable[str]) -> UnknownStream:
+    return UnknownStream(f"there is no stream {name!r}" + sql.hint(name, known))
+
+
+def _unknown_query(state: State, query_id: str) -> UnknownQuery:
+    known = list(state.entries) if not state.blocks else []
+    return UnknownQuery(f"there is no query {query_id!r}" + sql.hint(query_id, known))
+
+
+def _taken(query_id: str) -> DuplicateQuery:
+    return DuplicateQuery(
+        f"query {query_id!r} is registered already: use CREATE OR REPLACE, or another id"
+    )
+
+
+def _back_off(attempt: int) -> None:
+    """Wait a little, longer each time, and never in step with the writer who was faster."""
+    time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 7))))

@@ -1,0 +1,343 @@
+"""The append-only log of commands that a catalog is: one Delta table, one commit per version.
+
+Invariant: versions are 1, 2, 3 … without gaps, each written by exactly one commit. Every commit
+carries its number as the transaction `watchline`; of two writers that claim one number, Delta lets
+one commit and fails the other, which then looks at what happened and tries the next number. A
+half-written commit has no entry in Delta's own log, so no reader ever sees it.
+
+Rows carry their version, so files can be merged at any time without changing any version's answer.
+Cost: a commit grows slowly with the number of live files; merging them every `MERGE_FILES` commits
+keeps it flat.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.errors import CatalogError
+
+FORMAT = 1
+MERGE_FILES = 64
+# Larger files are left alone when small ones are merged.
+MERGED_BYTES = 16 * 2**20
+# Unreferenced files are deleted when this many versions have passed, and only when an hour old:
+# a slow reader may still be at them.
+CLEAN_VERSIONS = 1_024
+
+_NAME = "watchline catalog"
+_TRANSACTION = "watchline"
+_CONFIGURATION = {
+    "delta.checkpointInterval": "64",
+    "delta.logRetentionDuration": "interval 1 hours",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+}
+
+SCHEMA = pa.schema(
+    [
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("position", pa.int64(), nullable=False),
+        pa.field("op", pa.string(), nullable=False),
+        ("id", pa.string()),
+        ("definition", pa.string()),
+        ("text", pa.string()),
+        ("lo", pa.list_(pa.float64())),
+        ("hi", pa.list_(pa.float64())),
+        ("first", pa.list_(pa.int64())),
+        ("last", pa.list_(pa.int64())),
+        ("keys", pa.list_(pa.string())),
+    ]
+)
+
+
+class Conflict(Exception):
+    """Another writer took the version."""
+
+
+class Log(Protocol):
+    """Where commands are kept. Versions count from 1; 0 is the empty catalog."""
+
+    def version(self) -> int:
+        """The newest version, also of other writers."""
+
+    def read(self, after: int, upto: int) -> pa.Table:
+        """The rows of the versions after < v <= upto, in order."""
+
+    def append(self, version: int, rows: pa.Table) -> None:
+        """Write this version durably; Conflict if it exists."""
+
+    def rewrite(self, rows: pa.Table) -> None:
+        """Replace all rows up to their newest version; Conflict if there are newer ones."""
+
+    def compact(self) -> None:
+        """Merge small files and delete what nothing refers to."""
+
+
+class MemoryLog:
+    """A log that lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._rows = SCHEMA.empty_table()
+        self._version = 0
+
+    def version(self) -> int:
+        return self._version
+
+    def read(self, after: int, upto: int) -> pa.Table:
+        return _between(self._rows, after, upto)
+
+    def append(self, version: int, rows: pa.Table) -> None:
+        self._rows = pa.concat_tables([self._rows, rows])
+        self._version = version
+
+    def rewrite(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def compact(self) -> None:
+        self._rows = self._rows.combine_chunks()
+
+
+def _between(rows: pa.Table, after: int, upto: int) -> pa.Table:
+    if not rows.num_rows:
+        return rows
+    versions = rows["version"].to_numpy()
+    wanted = (versions > after) & (versions <= upto)
+    # Filtering and sorting copy every string and list: not where there is nothing to do.
+    chosen = rows if wanted.all() else rows.filter(pa.array(wanted))
+    place = [("version", "ascending"), ("position", "ascending")]
+    return chosen if _sorted(chosen) else chosen.sort_by(place)
+
+
+def _sorted(rows: pa.Table) -> bool:
+    version, position = rows["version"].to_numpy(), rows["position"].to_numpy()
+    step = np.diff(version)
+    return bool(((step > 0) | ((step == 0) & (np.diff(position) > 0))).all())
+
+
+class DeltaLog:
+    """The log as a Delta table under a local path or an object store's URL."""
+
+    def __init__(self, uri: str, create: bool, storage_options: dict[str, str] | None = None):
+        self.uri = uri
+        self._options = storage_options
+        self._folder = _local_folder(uri)
+        with self._readable():
+            self._table = self._open(create)
+        self._check_format()
+
+    # --- opening
+
+    def _open(self, create: bool):  # type: ignore[no-untyped-def]
+        from deltalake import DeltaTable
+
+        if self._folder is not None:
+            self._check_folder(self._folder, create)
+        if not DeltaTable.is_deltatable(self.uri, self._options):
+            if not create:
+                raise CatalogError(f"there is no catalog at {self.uri}")
+            self._create()
+        return DeltaTable(self.uri, storage_options=self._options)
+
+    def _create(self) -> None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            DeltaTable.create(
+                self.uri,
+                SCHEMA,
+                mode="error",
+                name=_NAME,
+                description=f"format {FORMAT}",
+                configuration=_CONFIGURATION,
+                storage_options=self._options,
+            )
+        except DeltaError:
+            # Another process may have created it in the meantime: then all is well.
+            if not DeltaTable.is_deltatable(self.uri, self._options):
+                raise
+        if self._folder is not None:
+            _sync_commit(self._folder, 0)
+
+    def _check_folder(self, folder: str, create: bool) -> None:
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise CatalogError(f"{self.uri} is a file: a catalog is a folder, name another path")
+        if not os.path.isdir(folder):
+            if not create:
+                raise CatalogError(f"there is no catalog at {self.uri}")
+            return
+        # Listing also tells an unreadable folder from one that holds no catalog.
+        if "_delta_log" not in os.listdir(folder) and os.listdir(folder):
+            raise CatalogError(
+                f"{self.uri} holds other files and no catalog: name an empty or a new folder"
+            )
+
+    def _check_format(self) -> None:
+        metadata = self._table.metadata()
+        if metadata.name != _NAME:
+            raise CatalogError(f"{self.uri} is a Delta table, but not a Watchline catalog")
+        found = (metadata.description or "").removeprefix("format ")
+        if not found.isdigit() or int(found) > FORMAT:
+            raise CatalogError(
+                f"the catalog at {self.uri} has format {found or 'unknown'}; this Watchline reads"
+                f" formats up to {FORMAT}: upgrade Watchline"
+            )
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (OSError, DeltaError) as error:
+            raise CatalogError(
+                f"the catalog at {self.uri} cannot be opened or read: {_reason(error)}"
+            ) from error
+
+    # --- reading
+
+    def version(self) -> int:
+        with self._readable():
+            self._refresh()
+        return self._table.transaction_version(_TRANSACTION) or 0
+
+    def _refresh(self) -> None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            self._table.update_incremental()
+        except DeltaError:
+            # Delta's own log may have been cleaned past the place we were at.
+            self._table = DeltaTable(self.uri, storage_options=self._options)
+
+    def read(self, after: int, upto: int) -> pa.Table:
+        if upto <= after:
+            return SCHEMA.empty_table()
+        with self._readable():
+            try:
+                return self._read(after, upto)
+            except FileNotFoundError:
+                # Merged and cleaned away since our last look at the table.
+                self._refresh()
+                return self._read(after, upto)
+
+    def _read(self, after: int, upto: int) -> pa.Table:
+        if self._folder is None:
+            version = pc.field("version")
+            chosen = (version > after) & (version <= upto)
+            rows = self._table.to_pyarrow_dataset().to_table(filter=chosen)
+        else:
+            import pyarrow.parquet as pq
+
+            files = pa.table(self._table.get_add_actions(flatten=True))
+            wanted = pc.and_(
+                pc.greater(files["max.version"], after), pc.less_equal(files["min.version"], upto)
+            )
+            # Oldest first: rows that are in order need no sorting.
+            chosen = files.filter(pc.fill_null(wanted, True)).sort_by("min.version")
+            paths = chosen["path"].to_pylist()
+            tables = [
+                pq.ParquetFile(os.path.join(self._folder, unquote(p))).read(use_threads=False)
+                for p in paths
+            ]
+            rows = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+        return _between(rows.select(SCHEMA.names).cast(SCHEMA), after, upto)
+
+    # --- writing
+
+    def append(self, version: int, rows: pa.Table) -> None:
+        self._write(rows, "append", version)
+        self._tidy(version)
+
+    def rewrite(self, rows: pa.Table) -> None:
+        newest = self._table.transaction_version(_TRANSACTION) or 0
+        self._write(rows, "overwrite", newest)
+
+    def _write(self, rows: pa.Table, mode: str, version: int) -> None:
+        from deltalake import CommitProperties, Transaction, write_deltalake
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        claim = CommitProperties(app_transactions=[Transaction(_TRANSACTION, version)])
+        try:
+            write_deltalake(self._table, rows, mode=mode, commit_properties=claim)
+        except CommitFailedError as error:
+            if "oncurrent" in str(error) or "already exists" in str(error):
+                raise Conflict from error
+            raise self._unwritable(error) from error
+        except (OSError, DeltaError) as error:
+            raise self._unwritable(error) from error
+        if self._folder is not None:
+            try:
+                _sync_commit(self._folder, self._table.version())
+            except OSError as error:
+                raise self._unwritable(error) from error
+
+    def _unwritable(self, error: Exception) -> CatalogError:
+        return CatalogError(f"the catalog at {self.uri} cannot be written: {_reason(error)}")
+
+    def _tidy(self, version: int) -> None:
+        """Keep commits cheap. A failure costs only speed: other writers may be at the same."""
+        from deltalake.exceptions import DeltaError
+
+        if version % MERGE_FILES:
+            return
+        try:
+            self.merge_files()
+            if version % CLEAN_VERSIONS == 0:
+                self._delete_unreferenced()
+        except (OSError, DeltaError):
+            self._refresh()
+
+    def merge_files(self) -> None:
+        self._table.optimize.compact(target_size=MERGED_BYTES)
+
+    def _delete_unreferenced(self) -> None:
+        self._table.vacuum(retention_hours=1, enforce_retention_duration=False, dry_run=False)
+
+    def compact(self) -> None:
+        from deltalake.exceptions import DeltaError
+
+        try:
+            self._refresh()
+            self.merge_files()
+            self._delete_unreferenced()
+            self._table.create_checkpoint()
+            self._table.cleanup_metadata()
+        except (OSError, DeltaError) as error:
+            raise self._unwritable(error) from error
+
+
+def _local_folder(uri: str) -> str | None:
+    """The folder of a local catalog, None for an object store."""
+    parsed = urlparse(uri)
+    if parsed.scheme == "file":
+        return unquote(parsed.path)
+    return uri if "://" not in uri else None
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+
+
+def _sync_commit(folder: str, version: int) -> None:
+    """Force a commit to the disk: its data files, its entry in Delta's log, and their folders."""
+    import json
+
+    entry = os.path.join(folder, "_delta_log", f"{version:020}.json")
+    with open(entry, encoding="utf-8") as lines:
+        actions = [json.loads(line) for line in lines]
+    added = [os.path.join(folder, unquote(a["add"]["path"])) for a in actions if "add" in a]
+    for path in (*added, folder, entry, os.path.dirname(entry)):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

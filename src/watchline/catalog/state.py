@@ -1,0 +1,293 @@
+"""The state at a version: a fold of the log.
+
+`State` moves forward only, and in place; `Queries` is the immutable view that callers get. Queries
+written as SQL are entries of a dict and become model objects when first looked at; boxes stay in
+their blocks. Cost of moving forward: the rows of the new versions, plus one pass over a block for
+all its drops of one read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.catalog import codec
+from watchline.catalog.boxes import BoxBlock
+from watchline.catalog.log import SCHEMA
+from watchline.errors import UnknownQuery
+from watchline.model import Query, Stream
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A query that was registered as SQL: what it means, as JSON, and what was typed."""
+
+    id: str
+    version: int
+    definition: str
+    text: str
+
+    @cached_property
+    def query(self) -> Query:
+        query = codec.loads(self.definition)
+        assert isinstance(query, Query)
+        return query
+
+
+class Queries:
+    """The live queries of one version; iterating gives `Query` objects, made as you go.
+
+    `entries` (registered as SQL) and `blocks` (registered as boxes) are for those who build indexes
+    and must not make an object per query.
+    """
+
+    def __init__(self, version: int, entries: dict[str, Entry], blocks: tuple[BoxBlock, ...]):
+        self.version = version
+        self.entries = entries
+        self.blocks = blocks
+
+    def __len__(self) -> int:
+        return len(self.entries) + sum(map(len, self.blocks))
+
+    def __iter__(self) -> Iterator[Query]:
+        yield from (entry.query for entry in self.entries.values())
+        for block in self.blocks:
+            yield from block.queries()
+
+    def __contains__(self, query_id: object) -> bool:
+        return isinstance(query_id, str) and self.find(query_id) is not None
+
+    def __getitem__(self, query_id: str) -> Query:
+        found = self.find(query_id)
+        if found is None:
+            raise UnknownQuery(f"there is no query {query_id!r} at version {self.version}")
+        return found.query if isinstance(found, Entry) else found[0].query(found[1])
+
+    def find(self, query_id: str) -> Entry | tuple[BoxBlock, int] | None:
+        """The entry, or the block and the place in it."""
+        if query_id in self.entries:
+            return self.entries[query_id]
+        for block in self.blocks:
+            if (i := block.position(query_id)) >= 0:
+                return block, i
+        return None
+
+    def ids(self) -> Iterator[str]:
+        yield from self.entries
+        for block in self.blocks:
+            yield from block.ids.to_pylist()
+
+    def on(self, stream: str) -> Queries:
+        """Those that read the stream, alone or in a join."""
+        entries = {
+            i: e
+            for i, e in self.entries.items()
+            if any(source.stream == stream for source in e.query.sources)
+        }
+        blocks = tuple(b for b in self.blocks if b.stream == stream)
+        return Queries(self.version, entries, blocks)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} queries at version {self.version}>"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What one version changed, net: a replaced query is dropped and added."""
+
+    version: int
+    streams: tuple[Stream, ...]
+    dropped_streams: frozenset[str]
+    dropped: frozenset[str]
+    added: Queries
+
+
+class State:
+    """All streams and queries at `version`."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.oldest = 0
+        self.streams: dict[str, Stream] = {}
+        self.entries: dict[str, Entry] = {}
+        self.blocks: list[BoxBlock] = []
+
+    def apply(self, rows: pa.Table, version: int) -> None:
+        """Move on to `version`; the rows are all those after ours up to it, in order."""
+        dead_boxes: set[str] = set()
+        for row, block in steps(rows):
+            op, name = row["op"], row["id"]
+            if op == "stream":
+                self.streams[name] = codec.loads(row["definition"])
+            elif op == "drop stream":
+                del self.streams[name]
+            elif op in ("query", "replace"):
+                if op == "replace" and name not in self.entries:
+                    dead_boxes.add(name)
+                self.entries[name] = entry_of(row)
+            elif op == "drop":
+                if self.entries.pop(name, None) is None:
+                    dead_boxes.add(name)
+            elif op == "boxes":
+                assert block is not None
+                # Ids may be used again after a drop: settle the drops before the newcomers.
+                self._bury(dead_boxes)
+                self.blocks.append(block)
+            elif op == "oldest":
+                self.oldest = row["version"]
+        self._bury(dead_boxes)
+        self.version = version
+
+    def _bury(self, dead: set[str]) -> None:
+        if dead:
+            left = (block.without(dead) for block in self.blocks)
+            self.blocks = [block for block in left if len(block)]
+            dead.clear()
+
+    def queries(self) -> Queries:
+        return Queries(self.version, dict(self.entries), tuple(self.blocks))
+
+    def has(self, query_id: str) -> bool:
+        return query_id in self.entries or any(b.position(query_id) >= 0 for b in self.blocks)
+
+    def first_taken(self, ids: pa.Array) -> str | None:
+        """One of these ids that is registered already."""
+        known = [pa.array(list(self.entries), pa.string()), *(b.ids for b in self.blocks)]
+        for registered in known:
+            if len(registered):
+                taken = ids.filter(pc.is_in(ids, registered))
+                if len(taken):
+                    return str(taken[0].as_py())
+        return None
+
+
+def entry_of(row: Row) -> Entry:
+    return Entry(row["id"], row["version"], row["definition"], row["text"])
+
+
+def commits(rows: pa.Table, versions: Iterable[int]) -> list[Commit]:
+    """What each of these versions did, from their rows."""
+    by_version: dict[int, list[tuple[Row, BoxBlock | None]]] = {v: [] for v in versions}
+    for row, block in steps(rows):
+        by_version[row["version"]].append((row, block))
+    return [_commit(version, done) for version, done in by_version.items()]
+
+
+def _commit(version: int, done: list[tuple[Row, BoxBlock | None]]) -> Commit:
+    streams: dict[str, Stream] = {}
+    dropped_streams: set[str] = set()
+    added: dict[str, Entry] = {}
+    dropped: set[str] = set()
+    blocks = []
+    for row, block in done:
+        op, name = row["op"], row["id"]
+        if op == "stream":
+            streams[name] = codec.loads(row["definition"])
+        elif op == "drop stream" and streams.pop(name, None) is None:
+            dropped_streams.add(name)
+        elif op in ("replace", "drop") and added.pop(name, None) is None:
+            dropped.add(name)
+        if op in ("query", "replace"):
+            added[name] = entry_of(row)
+        if block is not None:
+            blocks.append(block)
+    queries = Queries(version, added, tuple(blocks))
+    return Commit(
+        version, tuple(streams.values()), frozenset(dropped_streams), frozenset(dropped), queries
+    )
+
+
+# --- rows of the log
+
+
+def steps(rows: pa.Table) -> Iterator[tuple[Row, BoxBlock | None]]:
+    """The commands in order; the boxes of a bulk registration come as one block."""
+    commands = np.flatnonzero(pc.not_equal(rows["op"], "box").to_numpy())
+    # The boxes of a block follow its description, so the gap to the next command holds them.
+    ends = np.append(commands[1:], rows.num_rows)
+    columns = ["version", "position", "op", "id", "definition", "text"]
+    listed = rows.select(columns).take(pa.array(commands)).to_pylist()
+    for row, start, end in zip(listed, commands, ends, strict=True):
+        yield (
+            row,
+            _block(row, rows.slice(start + 1, end - start - 1)) if row["op"] == "boxes" else None,
+        )
+
+
+def _block(row: Row, boxes: pa.Table) -> BoxBlock:
+    stream, emit, doubles, integers, strings = codec.loads(row["definition"])
+    n = boxes.num_rows
+
+    def one(name: str) -> pa.Array:
+        column = boxes[name]
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def flat(name: str) -> pa.Array:
+        return one(name).flatten()
+
+    def matrix(name: str, width: int) -> Any:
+        return flat(name).to_numpy(zero_copy_only=False).reshape(n, width)
+
+    values = flat("keys")
+    width = len(strings)
+    return BoxBlock(
+        version=row["version"],
+        stream=stream,
+        emit=emit,
+        doubles=doubles,
+        integers=integers,
+        strings=strings,
+        ids=one("id"),
+        lo=matrix("lo", len(doubles)),
+        hi=matrix("hi", len(doubles)),
+        first=matrix("first", len(integers)),
+        last=matrix("last", len(integers)),
+        keys=tuple(values.take(pa.array(np.arange(n) * width + j)) for j in range(width)),
+    )
+
+
+def box_rows(block: BoxBlock, version: int) -> pa.Table:
+    """A block as rows of the log: its description, then one row per box."""
+    n = len(block)
+    parts = (block.stream, block.emit, block.doubles, block.integers, block.strings)
+    head = command_rows(version, [{"op": "boxes", "definition": codec.dumps(parts)}])
+    keys = pa.nulls(n, pa.list_(pa.string()))
+    if block.strings:
+        width = len(block.strings)
+        order = np.arange(n * width).reshape(width, n).T.ravel()
+        keys = _lists(pa.concat_arrays(block.keys).take(pa.array(order)), n, width)
+    columns = {
+        "version": pa.array(np.full(n, version)),
+        "position": pa.array(np.arange(1, n + 1)),
+        "op": pa.repeat("box", n),
+        "id": block.ids,
+        "definition": pa.nulls(n, pa.string()),
+        "text": pa.nulls(n, pa.string()),
+        "lo": _lists(pa.array(block.lo.ravel()), n, len(block.doubles)),
+        "hi": _lists(pa.array(block.hi.ravel()), n, len(block.doubles)),
+        "first": _lists(pa.array(block.first.ravel()), n, len(block.integers)),
+        "last": _lists(pa.array(block.last.ravel()), n, len(block.integers)),
+        "keys": keys,
+    }
+    return pa.concat_tables([head, pa.table(columns, schema=SCHEMA)])
+
+
+def _lists(values: pa.Array, n: int, width: int) -> pa.Array:
+    """n lists of `width` values each; null where there are none."""
+    if not width:
+        return pa.nulls(n, pa.list_(values.type))
+    return pa.ListArray.from_arrays(pa.array(np.arange(n + 1) * width, pa.int32()), values)
+
+
+def command_rows(version: int, commands: list[Row]) -> pa.Table:
+    blank = dict.fromkeys(SCHEMA.names)
+    rows = [{**blank, "version": version, "position": i, **c} for i, c in enumerate(commands)]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -1,0 +1,329 @@
+"""The `watchline` command.
+
+A user's mistake ends with exit code 2 and one message on standard error; `--json` gives machines
+what a terminal gives people.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+import click
+
+from watchline import sql
+from watchline.catalog import Catalog, Queries
+from watchline.errors import InvalidQuery, WatchlineError
+from watchline.model import Query, Stream, interval_sql, name_sql
+from watchline.sql.syntax import QuerySyntax, StreamSyntax
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mistake(click.ClickException):
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"error: {self.message}", err=True)
+
+
+class _Command(click.Command):
+    """Turns our errors into a message and exit code 2, and shows examples as they are typed."""
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WatchlineError as error:
+            raise _Mistake(str(error)) from error
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples.strip().splitlines():
+                    formatter.write(f"  {line}\n")
+
+
+_CATALOG_HELP = "Folder or object-store URL of the catalog; also WATCHLINE_CATALOG."
+
+
+def catalog_option(command: F) -> F:
+    """`--catalog`, after the subcommand as well as before it."""
+    option = click.option("--catalog", metavar="PATH", help=_CATALOG_HELP)
+    return option(command)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+file_option = click.option(
+    "--file",
+    "-f",
+    "file",
+    type=click.File("r", encoding="utf-8"),
+    help="Read statements from a file, - for standard input.",
+)
+
+
+def _open(catalog: str | None, create: bool = False) -> Catalog:
+    path = catalog or click.get_current_context().find_root().params.get("catalog")
+    if not path:
+        raise click.UsageError("name the catalog with --catalog PATH or WATCHLINE_CATALOG")
+    return Catalog(path, create=create)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--catalog", metavar="PATH", envvar="WATCHLINE_CATALOG", help=_CATALOG_HELP)
+@click.version_option(package_name="watchline")
+def cli(catalog: str | None) -> None:
+    """Standing queries over live data.
+
+    \b
+    Try:
+      watchline --catalog demo stream add "CREATE STREAM ticks (symbol STRING, price DOUBLE,
+          ts TIMESTAMP) OBJECT symbol TIME ts"
+      watchline --catalog demo query add cheap "SELECT * FROM ticks WHERE price < 40"
+      watchline --catalog demo query list
+    """
+
+
+@cli.group()
+def query() -> None:
+    """Register, drop, list and explain queries."""
+
+
+@cli.group()
+def stream() -> None:
+    """Declare and list streams."""
+
+
+# --- query
+
+
+@query.command(
+    "add",
+    cls=_Command,
+    examples="""
+watchline --catalog demo query add "CREATE QUERY cheap AS SELECT * FROM ticks WHERE price < 40"
+watchline --catalog demo query add cheap "SELECT * FROM ticks WHERE price < 40 EMIT CHANGES"
+watchline --catalog demo query add --replace cheap "SELECT * FROM ticks WHERE price < 45"
+watchline --catalog demo query add --file queries.sql
+""",
+)
+@click.argument("statement", nargs=-1)
+@click.option("--replace", is_flag=True, help="Replace the query if its id is known.")
+@file_option
+@json_option
+@catalog_option
+def query_add(
+    statement: tuple[str, ...], replace: bool, file: Any, as_json: bool, catalog: str | None
+) -> None:
+    """Register queries: CREATE QUERY statements, or an ID and a SELECT. All of them or none."""
+    if len(statement) == 2:
+        verb = "CREATE OR REPLACE QUERY" if replace else "CREATE QUERY"
+        statement = (f"{verb} {name_sql(statement[0])} AS {statement[1]}",)
+    elif replace:
+        raise click.UsageError("--replace goes with an ID and a SELECT")
+    text = _text(statement, file)
+    syntaxes = sql.parse(text)
+    for syntax in syntaxes:
+        if not isinstance(syntax, QuerySyntax):
+            syntax.place.refuse("expected CREATE QUERY here")
+    version = _open(catalog).execute(text)
+    ids = [s.name.text for s in syntaxes if isinstance(s, QuerySyntax)]
+    _report({"version": version, "queries": ids}, _counted("query", ids, version), as_json)
+
+
+@query.command("drop", cls=_Command, examples="watchline --catalog demo query drop cheap")
+@click.argument("ids", nargs=-1, required=True)
+@json_option
+@catalog_option
+def query_drop(ids: tuple[str, ...], as_json: bool, catalog: str | None) -> None:
+    """Drop queries by their ids: all of them or none."""
+    script = "; ".join(f"DROP QUERY {name_sql(i)}" for i in ids)
+    version = _open(catalog).execute(script)
+    text = f"dropped {', '.join(ids)} (version {version})"
+    _report({"version": version, "dropped": list(ids)}, text, as_json)
+
+
+@query.command(
+    "list",
+    cls=_Command,
+    examples="""
+watchline --catalog demo query list
+watchline --catalog demo query list --stream ticks --limit 10
+watchline --catalog demo query list --version 3 --json
+""",
+)
+@click.option("--stream", "stream_name", metavar="NAME", help="Only queries that read this stream.")
+@click.option("--version", type=int, help="As of this version of the catalog.")
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many (a table shows 100).")
+@json_option
+@catalog_option
+def query_list(
+    stream_name: str | None,
+    version: int | None,
+    limit: int | None,
+    as_json: bool,
+    catalog: str | None,
+) -> None:
+    """List the registered queries."""
+    opened = _open(catalog)
+    queries = opened.queries(version)
+    if stream_name is not None:
+        opened.stream(
+            stream_name, queries.version
+        )  # an unknown name is a mistake, not an empty list
+        queries = queries.on(stream_name)
+    limit = limit if limit is not None else (len(queries) if as_json else 100)
+    shown = islice(queries, limit)
+    if as_json:
+        _json_list(_query_record(q) for q in shown)
+        return
+    rows = [[q.id, ", ".join(s.stream for s in q.sources), q.emit.value, _body(q)] for q in shown]
+    _table(["id", "stream", "emits", "query"], rows)
+    _more(queries, len(rows))
+
+
+@query.command("explain", cls=_Command, examples="watchline --catalog demo query explain cheap")
+@click.argument("query_id", metavar="ID")
+@json_option
+@catalog_option
+def query_explain(query_id: str, as_json: bool, catalog: str | None) -> None:
+    """Show how Watchline understands a query."""
+    opened = _open(catalog)
+    text = opened.explain(query_id)
+    record = {**_query_record(opened.queries()[query_id]), "explanation": text}
+    _report(record, text, as_json)
+
+
+# --- stream
+
+
+@stream.command(
+    "add",
+    cls=_Command,
+    examples="""
+watchline --catalog demo stream add "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE,
+    ts TIMESTAMP) OBJECT id TIME ts POINT (x, y) TIMEOUT INTERVAL 90 SECONDS"
+watchline --catalog demo stream add --file streams.sql
+""",
+)
+@click.argument("statement", nargs=-1)
+@file_option
+@json_option
+@catalog_option
+def stream_add(statement: tuple[str, ...], file: Any, as_json: bool, catalog: str | None) -> None:
+    """Declare streams. Creates the catalog if there is none yet."""
+    text = _text(statement, file)
+    syntaxes = sql.parse(text)
+    for syntax in syntaxes:
+        if not isinstance(syntax, StreamSyntax):
+            syntax.place.refuse("expected CREATE STREAM here")
+        sql.bind(syntax, {})  # a bad statement must not leave an empty catalog behind
+    version = _open(catalog, create=True).execute(text)
+    names = [s.name.text for s in syntaxes if isinstance(s, StreamSyntax)]
+    _report({"version": version, "streams": names}, _counted("stream", names, version), as_json)
+
+
+@stream.command("list", cls=_Command, examples="watchline --catalog demo stream list --json")
+@json_option
+@catalog_option
+def stream_list(as_json: bool, catalog: str | None) -> None:
+    """List the declared streams."""
+    streams = _open(catalog).streams()
+    if as_json:
+        _json_list(_stream_record(s) for s in streams)
+        return
+    rows = []
+    for s in streams:
+        columns = ", ".join(f"{a.name} {a.type.value}" for a in s.attributes)
+        timeout = interval_sql(s.timeout) if s.timeout else ""
+        rows.append([s.name, columns, s.object, s.time, ", ".join(s.point or ()), timeout])
+    _table(["stream", "attributes", "object", "time", "point", "timeout"], rows)
+
+
+# --- output
+
+
+def _text(statement: tuple[str, ...], file: Any) -> str:
+    if (len(statement) == 1) == (file is not None):
+        raise click.UsageError("give one statement in quotes, or --file PATH")
+    if file is None:
+        return statement[0]
+    try:
+        return str(file.read())
+    except UnicodeDecodeError as error:
+        raise InvalidQuery(f"{file.name} is not UTF-8 text: {error.reason}") from None
+
+
+def _counted(what: str, names: list[str], version: int) -> str:
+    plural = {"query": "queries", "stream": "streams"}[what]
+    listed = names[0] if len(names) == 1 else f"{len(names):,} {plural}"
+    return f"registered {listed} (version {version})"
+
+
+def _report(record: dict[str, Any], text: str, as_json: bool) -> None:
+    click.echo(json.dumps(record, ensure_ascii=False) if as_json else text)
+
+
+def _json_list(records: Iterator[dict[str, Any]]) -> None:
+    """A JSON array, one record a line, written as it is made."""
+    opening = "["
+    for record in records:
+        click.echo(f"{opening}\n{json.dumps(record, ensure_ascii=False)}", nl=False)
+        opening = ","
+    click.echo("[]" if opening == "[" else "\n]")
+
+
+def _query_record(q: Query) -> dict[str, Any]:
+    return {
+        "id": q.id,
+        "streams": [s.stream for s in q.sources],
+        "emit": q.emit.value.lower(),
+        "sql": repr(q),
+    }
+
+
+def _stream_record(s: Stream) -> dict[str, Any]:
+    return {
+        "stream": s.name,
+        "attributes": {a.name: a.type.value for a in s.attributes},
+        "object": s.object,
+        "time": s.time,
+        "point": s.point,
+        "timeout_microseconds": s.timeout,
+        "max_speed": s.max_speed,
+        "sql": repr(s),
+    }
+
+
+def _body(q: Query) -> str:
+    """The statement from FROM on, without what other columns of the table say."""
+    body = repr(q).partition(" FROM ")[2].removesuffix(f" EMIT {q.emit.value}")
+    return body if len(body) <= 200 else body[:199] + "…"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> None:
+    """Aligned on a terminal, tab-separated into a pipe."""
+    if not sys.stdout.isatty():
+        for row in [header, *rows]:
+            click.echo("\t".join(" ".join(cell.split()) for cell in row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*header, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def _more(queries: Queries, shown: int) -> None:
+    if len(queries) > shown:
+        click.echo(f"… and {len(queries) - shown:,} more: see --limit", err=True)
