@@ -8,7 +8,14 @@ from __future__ import annotations
 
 
 class WatchlineError(Exception):
-    """The root of all errors that Watchline raises on purpose."""
+    """The root of all errors that Watchline raises on purpose.
+
+    `clause` names the part of a statement that is to blame, where one part is.
+    """
+
+    def __init__(self, message: str, *, clause: str = ""):
+        super().__init__(message)
+        self.clause = clause
 
 
 class InvalidRange(WatchlineError, ValueError):

@@ -53,17 +53,21 @@ class Stream:
         for name in self.point or ():
             self._needs("POINT", name, Type.DOUBLE)
         if self.point and self.point[0] == self.point[1]:
-            raise InvalidQuery(f"POINT needs two different attributes, not {self.point[0]!r} twice")
+            raise InvalidQuery(
+                f"POINT needs two different attributes, not {self.point[0]!r} twice", clause="POINT"
+            )
         if self.timeout is not None and self.timeout <= 0:
-            raise InvalidRange("TIMEOUT must be longer than zero")
+            raise InvalidRange("TIMEOUT must be longer than zero", clause="TIMEOUT")
         if self.max_speed is not None and not 0 < self.max_speed < math.inf:
-            raise InvalidRange("MAX SPEED must be greater than zero and finite")
+            raise InvalidRange("MAX SPEED must be greater than zero", clause="MAX SPEED")
 
     def _needs(self, clause: str, name: str, *types: Type) -> None:
         of = self.attribute(name).type
         if of not in types:
             allowed = " or ".join(t.value for t in types)
-            raise InvalidQuery(f"{clause} needs a {allowed} attribute; {name!r} is {of.value}")
+            raise InvalidQuery(
+                f"{clause} needs a {allowed} attribute; {name!r} is {of.value}", clause=clause
+            )
 
     def attribute(self, name: str) -> Attribute:
         for attribute in self.attributes:
@@ -158,15 +162,21 @@ class Query:
         if not self.where:
             raise InvalidQuery(f"query {self.id!r} can never be true: its conditions contradict")
         if not 0 <= self.accuracy <= 1:
-            raise InvalidRange(f"ACCURACY must lie between 0 and 1, not {self.accuracy}")
+            raise InvalidRange(
+                f"ACCURACY must lie between 0 and 1, not {self.accuracy}", clause="ACCURACY"
+            )
         if self.lifetime is not None and self.lifetime <= 0:
             raise InvalidRange("FOR INTERVAL must be longer than zero")
         if self.is_join and (self.region or self.knn):
-            raise InvalidQuery("a join takes no INSIDE and no kNN")
+            raise InvalidQuery("a join takes no INSIDE and no kNN", clause="INSIDE")
         if self.is_join and self.emit is Emit.CHANGES:
-            raise InvalidQuery("a join reports each pair once: it cannot EMIT CHANGES")
+            raise InvalidQuery(
+                "a join reports each pair once: it cannot EMIT CHANGES", clause="EMIT"
+            )
         if self.emit is Emit.MATCHES and (self.knn or self.focals):
-            raise InvalidQuery("a kNN or moving query has changes only: it cannot EMIT MATCHES")
+            raise InvalidQuery(
+                "a kNN or moving query has changes only: it cannot EMIT MATCHES", clause="EMIT"
+            )
 
     @property
     def is_join(self) -> bool:

@@ -126,14 +126,15 @@ def bind(syntax: Syntax, streams: Mapping[str, Stream]) -> Statement:
 
 
 T = TypeVar("T")
+_NOWHERE: Mapping[str, Place | None] = {}
 
 
-def _at(place: Place, build: Callable[[], T]) -> T:
-    """Run a constructor of the model; what it refuses is refused at this place."""
+def _at(place: Place, build: Callable[[], T], clauses: Mapping[str, Place | None] = _NOWHERE) -> T:
+    """Run a constructor of the model; what it refuses is refused at the clause, or at the place."""
     try:
         return build()
     except (InvalidQuery, InvalidRange, UnknownAttribute) as error:
-        place.refuse(str(error), error)
+        (clauses.get(error.clause) or place).refuse(str(error), error)
 
 
 def _constant(node: exp.Expr, around: Place) -> Constant:
@@ -172,6 +173,12 @@ def _stream(syntax: StreamSyntax) -> Stream:
     for word in (syntax.object, syntax.time, *(syntax.point or ())):
         _known(word, names, f"stream {syntax.name.text!r} has no attribute {word.text!r}")
     speed = syntax.max_speed
+    clauses = {
+        "OBJECT": syntax.object.place,
+        "TIME": syntax.time.place,
+        "POINT": syntax.point[1].place if syntax.point else None,
+        "MAX SPEED": place_of(speed, syntax.place) if speed else None,
+    }
     return _at(
         syntax.place,
         lambda: Stream(
@@ -183,6 +190,7 @@ def _stream(syntax: StreamSyntax) -> Stream:
             timeout=syntax.timeout.micros if syntax.timeout else None,
             max_speed=None if speed is None else _double(speed, syntax.place),
         ),
+        clauses,
     )
 
 
@@ -233,6 +241,12 @@ class _QueryBinder:
             self._check_linked(where)
         default = Emit.CHANGES if region or knn else Emit.MATCHES
         accuracy = syntax.accuracy
+        located = syntax.inside or syntax.knn
+        clauses = {
+            "INSIDE": located.place if located else None,
+            "ACCURACY": place_of(accuracy, self.place) if accuracy else None,
+            "EMIT": syntax.emit.place if syntax.emit else None,
+        }
         return _at(
             self.place,
             lambda: Query(
@@ -247,6 +261,7 @@ class _QueryBinder:
                 lifetime=syntax.lifetime.micros if syntax.lifetime else None,
                 cross=syntax.cross,
             ),
+            clauses,
         )
 
     def _source(self, syntax: SourceSyntax) -> Source:

@@ -16,6 +16,8 @@ from sqlglot import exp
 
 from watchline.errors import InvalidRange
 from watchline.model import (
+    INF,
+    MAX_DOUBLE,
     TRUE,
     Attribute,
     Condition,
@@ -233,7 +235,7 @@ class ConditionBinder:
     def _two_constants(self, a: Constant, op: str, b: Constant, place: Place) -> Conjunctions:
         if type(a) is not type(b) or isinstance(a, (Null, Moment)):
             place.refuse("expected an attribute on one side of the comparison")
-        return [TRUE] if _COMPUTE[op](a, b) else []
+        return [TRUE] if _COMPUTE[op](a, b) else []  # type: ignore[arg-type]
 
     # --- operands
 
@@ -321,10 +323,11 @@ def _set(attribute: Attribute, values: tuple[str | bool, ...], negated: bool) ->
 
 
 def _gaps(points: list[Range]) -> list[Range]:
-    """What is left of the line between sorted, disjoint ranges."""
-    starts = [-float("inf"), *(p.hi for p in points)]
-    ends = [*(p.lo for p in points), float("inf")]
-    return [Range(lo, hi) for lo, hi in zip(starts, ends, strict=True) if lo < hi]
+    """What is left of the line between sorted, disjoint ranges; below -MAX_DOUBLE is nothing."""
+    starts = [-INF, *(p.hi for p in points)]
+    ends = [*(p.lo for p in points), INF]
+    pairs = zip(starts, ends, strict=True)
+    return [Range(lo, hi) for lo, hi in pairs if lo < hi and hi > -MAX_DOUBLE]
 
 
 def _check_equality_only(attribute: Attribute, op: str, place: Place) -> None:

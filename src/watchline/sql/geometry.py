@@ -53,9 +53,10 @@ def _read(word: Word):  # type: ignore[no-untyped-def]  # shapely ships no types
             return shapely.from_geojson(json.dumps(_bare_geometry(json.loads(text))))
         return shapely.from_wkt(text)
     except (shapely.errors.ShapelyError, ValueError, RecursionError, AttributeError) as error:
-        reason = str(error).splitlines()[0].removeprefix("ParseException: ")
+        if "closed" in str(error):
+            word.place.refuse("a ring of the polygon does not end where it starts", error)
         word.place.refuse(
-            f"expected a polygon as WKT or GeoJSON, which this is not: {reason[:120]}", error
+            "expected a polygon as WKT or GeoJSON, as in 'POLYGON ((0 0, 1 0, 1 1, 0 0))'", error
         )
 
 

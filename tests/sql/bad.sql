@@ -1,0 +1,538 @@
+SELECT * FROM ticks
+=> QuerySyntaxError: expected CREATE, DROP, SHOW or EXPLAIN, found 'SELECT'
+  at line 1, column 1:
+    SELECT * FROM ticks
+    ^^^^^^
+---
+CREATE TABLE t (a INT)
+=> QuerySyntaxError: expected STREAM, QUERY or OR REPLACE QUERY, found 'TABLE'
+  at line 1, column 8:
+    CREATE TABLE t (a INT)
+           ^^^^^
+---
+CREATE OR REPLACE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts
+=> QuerySyntaxError: expected QUERY, found 'STREAM'
+  at line 1, column 19:
+    CREATE OR REPLACE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts
+                      ^^^^^^
+---
+CREATE QUERY AS SELECT * FROM ticks
+=> QuerySyntaxError: expected a query id, found 'AS'
+  at line 1, column 14:
+    CREATE QUERY AS SELECT * FROM ticks
+                 ^^
+---
+CREATE QUERY "" AS SELECT * FROM ticks
+=> QuerySyntaxError: a query id must not be empty
+  at line 1, column 14:
+    CREATE QUERY "" AS SELECT * FROM ticks
+                 ^^
+---
+CREATE QUERY q SELECT * FROM ticks
+=> QuerySyntaxError: expected AS, found 'SELECT'
+  at line 1, column 16:
+    CREATE QUERY q SELECT * FROM ticks
+                   ^^^^^^
+---
+CREATE QUERY q AS SELECT FROM ticks
+=> QuerySyntaxError: expected * or an attribute, found 'FROM'
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT FROM ticks
+                             ^^^^
+---
+CREATE QUERY q AS SELECT prise FROM ticks
+=> QuerySyntaxError: stream 'ticks' has no attribute 'prise'; did you mean 'price'?
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT prise FROM ticks
+                             ^^^^^
+---
+CREATE QUERY q AS SELECT price AS p FROM ticks
+=> QuerySyntaxError: expected FROM, found 'AS'
+  at line 1, column 32:
+    CREATE QUERY q AS SELECT price AS p FROM ticks
+                                   ^^
+---
+CREATE QUERY q AS SELECT price + 1 FROM ticks
+=> QuerySyntaxError: SELECT takes * or names of attributes
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT price + 1 FROM ticks
+                             ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM tick
+=> QuerySyntaxError: there is no stream 'tick'; did you mean 'ticks'?
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM tick
+                                    ^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE
+=> QuerySyntaxError: expected a condition, but the text ends
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE
+                                               ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE prise < 3
+=> QuerySyntaxError: stream 'ticks' has no attribute 'prise'; did you mean 'price'?
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE prise < 3
+                                                ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE Price < 3
+=> QuerySyntaxError: stream 'ticks' has no attribute 'Price'; did you mean 'price'?
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE Price < 3
+                                                ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
+=> QuerySyntaxError: there is no 'ticks' in FROM; there is 't'
+  at line 1, column 47:
+    CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
+                                                  ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks
+WHERE symbol = 'IBM'
+  AND price <
+=> QuerySyntaxError: expected a value after '<', but the text ends
+  at line 3, column 14:
+      AND price <
+                 ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 3 OR volume > 1
+=> QuerySyntaxError: expected ')', but the text ends
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM ticks WHERE (price < 3 OR volume > 1
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found ')'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
+                                                         ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 'cheap'
+=> QuerySyntaxError: price is DOUBLE: expected a number, found a string
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 'cheap'
+                                                ^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 3
+=> QuerySyntaxError: symbol is STRING: expected a string in '…', found a number
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 3
+                                                ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol < 'IBM'
+=> QuerySyntaxError: symbol is STRING: it allows only =, <> or IN
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol < 'IBM'
+                                                ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE halted = 'yes'
+=> QuerySyntaxError: halted is BOOLEAN: expected TRUE or FALSE, found a string
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE halted = 'yes'
+                                                ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE halted >= TRUE
+=> QuerySyntaxError: halted is BOOLEAN: it allows only =, <> or IN
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE halted >= TRUE
+                                                ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price
+=> QuerySyntaxError: expected a condition such as price = …; 'price' is DOUBLE, not BOOLEAN
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price
+                                                ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts > 5
+=> QuerySyntaxError: ts is TIMESTAMP: expected a time such as TIMESTAMP '2026-03-01 12:30:00', found a number
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts > 5
+                                                ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts > 'yesterday'
+=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00', found 'yesterday'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts > 'yesterday'
+                                                ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price = symbol
+=> QuerySyntaxError: price is DOUBLE and symbol is STRING: they cannot be compared
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price = symbol
+                                                ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price = NULL
+=> QuerySyntaxError: a comparison with NULL is never true: write price IS NULL or IS NOT NULL
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price = NULL
+                                                ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (1, NULL)
+=> QuerySyntaxError: price is DOUBLE: expected a number, found NULL
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (1, NULL)
+                                                ^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (1, volume)
+=> QuerySyntaxError: IN takes constants: compare attributes with = and OR
+  at line 1, column 58:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (1, volume)
+                                                             ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (SELECT 1)
+=> QuerySyntaxError: IN takes a list of constants: x IN (1, 2, 3)
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (SELECT 1)
+                                                ^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND price > 4
+=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND price > 4
+                                                ^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price BETWEEN 5 AND 3
+=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price BETWEEN 5 AND 3
+                                                ^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE FALSE
+=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE FALSE
+                                                ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < volume AND volume < price
+=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < volume AND volume < price
+                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 'a' AND symbol IS NULL
+=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 'a' AND symbol IS NULL
+                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE n = 2.5
+=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE n = 2.5
+                                                ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE n > 99999999999999999999
+=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE n > 99999999999999999999
+                                                ^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE abs(price) < 3
+=> QuerySyntaxError: expected an attribute or a constant; the function ABS is not supported
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE abs(price) < 3
+                                                ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 3
+=> QuerySyntaxError: arithmetic on attributes is not supported: compute it as a column of the stream, or move the constants to the other side
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 3
+                                                ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol LIKE 'I%'
+=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT; LIKE is not supported
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol LIKE 'I%'
+                                                ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 1 / 0
+=> QuerySyntaxError: division by zero
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 1 / 0
+                                                        ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 1e309
+=> QuerySyntaxError: the number is beyond the range of DOUBLE (about ±1.8e308)
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 1e309
+                                                ^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 1e999999999
+=> QuerySyntaxError: the number is beyond what Watchline compares (10^±400)
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 1e999999999
+                                                        ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 'IBM
+=> QuerySyntaxError: a quotation mark or comment is opened here and never closed
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 'IBM
+                                                         ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE `price` < 3
+=> QuerySyntaxError: unexpected character '`': quote names with "…" and strings with '…'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE `price` < 3
+                                                ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'LIMIT'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
+                                                          ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 EMIT ALL
+=> QuerySyntaxError: expected MATCHES or CHANGES, found 'ALL'
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 EMIT ALL
+                                                               ^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks EMIT CHANGES EMIT MATCHES
+=> QuerySyntaxError: EMIT stands here a second time
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM ticks EMIT CHANGES EMIT MATCHES
+                                                       ^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks ACCURACY 1.5
+=> QuerySyntaxError: ACCURACY must lie between 0 and 1, not 1.5
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM ticks ACCURACY 1.5
+                                                   ^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks FOR INTERVAL 0 SECONDS
+=> QuerySyntaxError: a length of time must be greater than zero and below 146,000 years
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM ticks FOR INTERVAL 0 SECONDS
+                                                       ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks FOR INTERVAL 5 FORTNIGHTS
+=> QuerySyntaxError: expected a unit of time (WEEKS, DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS, MICROSECONDS), found 'FORTNIGHTS'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM ticks FOR INTERVAL 5 FORTNIGHTS
+                                                         ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks INSIDE (0, 0, 1, 1)
+=> QuerySyntaxError: INSIDE needs a place: stream 'ticks' was declared without POINT
+  at line 1, column 39:
+    CREATE QUERY q AS SELECT * FROM ticks INSIDE (0, 0, 1, 1)
+                                          ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1)
+=> QuerySyntaxError: expected INSIDE (x1, y1, x2, y2): 4 values, found 3
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1)
+                                         ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 0, 1)
+=> QuerySyntaxError: a box needs two opposite corners: x1 and x2 are both 0.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 0, 1)
+                                         ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE SQUARE (0, 0, 1)
+=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'SQUARE'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE SQUARE (0, 0, 1)
+                                                ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0, -1)
+=> QuerySyntaxError: the radius of a circle must be greater than zero and finite, not -1.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0, -1)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('N', 17, 1, 1)
+=> QuerySyntaxError: expected 'M' (moves with an object) or a number, found 'N'
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('N', 17, 1, 1)
+                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 'seventeen', 1, 1)
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 'seventeen', 1, 1)
+                                                      ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 0)
+=> QuerySyntaxError: the height of a moving box must be greater than zero and finite, not 0.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 0)
+                                         ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))'
+=> QuerySyntaxError: the polygon crosses itself near (0.5, 0.5): mend it (shapely's make_valid, PostGIS' ST_MakeValid)
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON EMPTY'
+=> QuerySyntaxError: the polygon is empty: it needs three corners or more
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON EMPTY'
+                                                        ^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 1 1))'
+=> QuerySyntaxError: a ring of the polygon does not end where it starts
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 1 1))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'LINESTRING (0 0, 1 1)'
+=> QuerySyntaxError: expected a POLYGON or MULTIPOLYGON, found LINESTRING
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'LINESTRING (0 0, 1 1)'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'circle'
+=> QuerySyntaxError: expected a polygon as WKT or GeoJSON, as in 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'circle'
+                                                        ^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON '{"type": "Polygon"}'
+=> QuerySyntaxError: expected a polygon as WKT or GeoJSON, as in 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON '{"type": "Polygon"}'
+                                                        ^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (0, 1, 1)
+=> QuerySyntaxError: kNN needs k >= 1, not 0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN (0, 1, 1)
+                                         ^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2.5, 1, 1)
+=> QuerySyntaxError: k must be a whole number within ±2,147,483,647
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2.5, 1, 1)
+                                              ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (5, 1, 1) EMIT MATCHES
+=> QuerySyntaxError: a kNN or moving query has changes only: it cannot EMIT MATCHES
+  at line 1, column 57:
+    CREATE QUERY q AS SELECT * FROM cars kNN (5, 1, 1) EMIT MATCHES
+                                                            ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.y > 1
+=> QuerySyntaxError: no condition links 's' with 'r' in: r.y > 1; write CROSS JOIN if every pair is meant
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.y > 1
+                                    ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r, s WHERE r.x = s.x
+=> QuerySyntaxError: a joined stream needs a window: r [RANGE 60 SECONDS] or r [ROWS 1000]
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r, s WHERE r.x = s.x
+                                    ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 0], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: a ROWS window must hold at least one row
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 0], s [ROWS 5] WHERE r.x = s.x
+                                    ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [RANGE -5 SECONDS], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: expected a length of time such as 90 SECONDS, found '-'
+  at line 1, column 42:
+    CREATE QUERY q AS SELECT * FROM r [RANGE -5 SECONDS], s [ROWS 5] WHERE r.x = s.x
+                                             ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], r [ROWS 5] WHERE r.x = 1
+=> QuerySyntaxError: 'r' stands in FROM twice: give one an alias with AS
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], r [ROWS 5] WHERE r.x = 1
+                                                ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE x = 1
+=> QuerySyntaxError: 'x' is an attribute of 'r' or 's': write r.x
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE x = 1
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x EMIT CHANGES
+=> QuerySyntaxError: a join reports each pair once: it cannot EMIT CHANGES
+  at line 1, column 77:
+    …S SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x EMIT CHANGES
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks [ROWS 5]
+=> QuerySyntaxError: a window belongs to a join of two streams or more
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM ticks [ROWS 5]
+                                    ^^^^^^^^^^^^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) TIME ts
+=> QuerySyntaxError: a stream needs OBJECT and the name of one of its attributes
+  at line 1, column 49:
+    CREATE STREAM t (a BIGINT, ts TIMESTAMP) TIME ts
+                                                    ^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT b TIME ts
+=> QuerySyntaxError: stream 't' has no attribute 'b'; there is 'a' or 'ts'
+  at line 1, column 49:
+    CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT b TIME ts
+                                                    ^
+---
+CREATE STREAM t (a DOUBLE, ts TIMESTAMP) OBJECT a TIME ts
+=> QuerySyntaxError: OBJECT needs a BIGINT or STRING attribute; 'a' is DOUBLE
+  at line 1, column 49:
+    CREATE STREAM t (a DOUBLE, ts TIMESTAMP) OBJECT a TIME ts
+                                                    ^
+---
+CREATE STREAM t (a BIGINT, ts BIGINT) OBJECT a TIME ts
+=> QuerySyntaxError: TIME needs a TIMESTAMP attribute; 'ts' is BIGINT
+  at line 1, column 53:
+    CREATE STREAM t (a BIGINT, ts BIGINT) OBJECT a TIME ts
+                                                        ^^
+---
+CREATE STREAM t (a BIGINT, a TIMESTAMP) OBJECT a TIME a
+=> QuerySyntaxError: stream 't' declares attribute 'a' twice
+  at line 1, column 1:
+    CREATE STREAM t (a BIGINT, a TIMESTAMP) OBJECT a TIME a
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE STREAM t (a BIGINT, x DUBLE, ts TIMESTAMP) OBJECT a TIME ts
+=> QuerySyntaxError: unknown type 'DUBLE': expected DOUBLE, BIGINT, STRING, BOOLEAN or TIMESTAMP; did you mean 'DOUBLE'?
+  at line 1, column 30:
+    CREATE STREAM t (a BIGINT, x DUBLE, ts TIMESTAMP) OBJECT a TIME ts
+                                 ^^^^^
+---
+CREATE STREAM t (a BIGINT, x DOUBLE, ts TIMESTAMP) OBJECT a TIME ts POINT (x)
+=> QuerySyntaxError: POINT takes two attributes, not 1
+  at line 1, column 75:
+    …t (a BIGINT, x DOUBLE, ts TIMESTAMP) OBJECT a TIME ts POINT (x)
+                                                                 ^^^
+---
+CREATE STREAM t (a BIGINT, x DOUBLE, ts TIMESTAMP) OBJECT a TIME ts POINT (x, x)
+=> QuerySyntaxError: POINT needs two different attributes, not 'x' twice
+  at line 1, column 79:
+    … BIGINT, x DOUBLE, ts TIMESTAMP) OBJECT a TIME ts POINT (x, x)
+                                                                 ^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX SPEED 0
+=> QuerySyntaxError: MAX SPEED must be greater than zero
+  at line 1, column 69:
+    …TREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX SPEED 0
+                                                                 ^
+---
+SHOW TABLES
+=> QuerySyntaxError: expected QUERIES or STREAMS, found 'TABLES'
+  at line 1, column 6:
+    SHOW TABLES
+         ^^^^^^
+---
+DROP VIEW q
+=> QuerySyntaxError: expected QUERY or STREAM, found 'VIEW'
+  at line 1, column 6:
+    DROP VIEW q
+         ^^^^
+---
+EXPLAIN SELECT 1
+=> QuerySyntaxError: expected QUERY, found 'SELECT'
+  at line 1, column 9:
+    EXPLAIN SELECT 1
+            ^^^^^^
+---
+;
+=> QuerySyntaxError: the text holds no statement: expected CREATE, DROP, SHOW or EXPLAIN

@@ -1,0 +1,26 @@
+CREATE QUERY pair AS SELECT * FROM r [RANGE 60 SECONDS], s [ROWS 1000] WHERE r.x = s.x AND r.y > 0.5 AND s.z <= r.w
+=> CREATE QUERY pair AS SELECT * FROM r [RANGE 1 MINUTE], s [ROWS 1000] WHERE r.y > 0.5 AND r.w >= s.z AND r.x = s.x
+---
+CREATE QUERY selfjoin AS SELECT a.x, b.x FROM r [ROWS 10] AS a, r [ROWS 20] AS b WHERE a.x < b.x AND a.tag = b.tag
+=> CREATE QUERY selfjoin AS SELECT a.x, b.x FROM r AS a [ROWS 10], r AS b [ROWS 20] WHERE a.tag = b.tag AND a.x < b.x
+---
+CREATE QUERY aliasfirst AS SELECT * FROM r AS a [RANGE 1 MINUTE], s b [RANGE 2 MINUTES] WHERE a.x >= b.z
+=> CREATE QUERY aliasfirst AS SELECT * FROM r AS a [RANGE 1 MINUTE], s AS b [RANGE 2 MINUTES] WHERE a.x >= b.z
+---
+CREATE QUERY unqualified AS SELECT y, z FROM r [ROWS 1], s [ROWS 1] WHERE y < z
+=> CREATE QUERY unqualified AS SELECT r.y, s.z FROM r [ROWS 1], s [ROWS 1] WHERE r.y < s.z
+---
+CREATE QUERY three AS SELECT * FROM r [ROWS 5], s [ROWS 5], r [ROWS 5] AS t WHERE r.x = s.x AND s.z < t.y
+=> CREATE QUERY three AS SELECT * FROM r [ROWS 5], s [ROWS 5], r AS t [ROWS 5] WHERE r.x = s.x AND s.z < t.y
+---
+CREATE QUERY onclause AS SELECT * FROM r [ROWS 5] JOIN s [ROWS 5] ON r.x = s.x WHERE r.y > 1
+=> CREATE QUERY onclause AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.y > 1 AND r.x = s.x
+---
+CREATE QUERY product AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] WHERE r.y > 1
+=> CREATE QUERY product AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] WHERE r.y > 1
+---
+CREATE QUERY either AS SELECT * FROM r [RANGE 500 MILLISECONDS], s [ROWS 9] WHERE r.x = s.x AND (r.y > 1 OR s.z > 2)
+=> CREATE QUERY either AS SELECT * FROM r [RANGE 500 MILLISECONDS], s [ROWS 9] WHERE (r.y > 1 AND r.x = s.x) OR (s.z > 2 AND r.x = s.x)
+---
+CREATE QUERY linked AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x AND r.id <> s.id AND NOT r.y > s.z EMIT MATCHES
+=> CREATE QUERY linked AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.id <> s.id AND r.x = s.x AND r.y <= s.z
