@@ -65,7 +65,7 @@ CREATE QUERY q AS SELECT * FROM tick
                                     ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE
-=> QuerySyntaxError: expected a condition, but the text ends
+=> QuerySyntaxError: expected a condition, but the statement ends
   at line 1, column 44:
     CREATE QUERY q AS SELECT * FROM ticks WHERE
                                                ^
@@ -91,13 +91,13 @@ CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
 CREATE QUERY q AS SELECT * FROM ticks
 WHERE symbol = 'IBM'
   AND price <
-=> QuerySyntaxError: expected a value after '<', but the text ends
+=> QuerySyntaxError: expected a value after '<', but the statement ends
   at line 3, column 14:
       AND price <
                  ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 3 OR volume > 1
-=> QuerySyntaxError: expected ')', but the text ends
+=> QuerySyntaxError: expected ')', but the statement ends
   at line 1, column 69:
     …UERY q AS SELECT * FROM ticks WHERE (price < 3 OR volume > 1
                                                                  ^

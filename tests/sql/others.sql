@@ -15,3 +15,11 @@ show streams;
 ---
 EXPLAIN QUERY odd
 => ExplainQuery(id='odd')
+---
+-- before
+SHOW QUERIES; -- after
+;; /* and more */
+=> ShowQueries()
+---
+DROP QUERY END
+=> DropQuery(id='END', if_exists=False)

@@ -40,6 +40,7 @@ from watchline.sql.constants import Constant, constant
 from watchline.sql.geometry import polygon
 from watchline.sql.names import hint, listing
 from watchline.sql.syntax import (
+    TOO_DEEP,
     DropSyntax,
     ExplainSyntax,
     InsideSyntax,
@@ -111,6 +112,13 @@ Statement = Union[
 
 def bind(syntax: Syntax, streams: Mapping[str, Stream]) -> Statement:
     """The statement over these streams; every mistake is a QuerySyntaxError at its place."""
+    try:
+        return _bind(syntax, streams)
+    except RecursionError:
+        syntax.place.refuse(TOO_DEEP)
+
+
+def _bind(syntax: Syntax, streams: Mapping[str, Stream]) -> Statement:
     text = syntax.place.text[syntax.place.start : syntax.place.end]
     if isinstance(syntax, StreamSyntax):
         return CreateStream(_stream(syntax), text, syntax.if_not_exists)

@@ -34,7 +34,6 @@ from watchline.model import (
     range_where,
 )
 from watchline.sql.constants import Constant, Moment, Null, constant, moment
-from watchline.sql.names import listing
 from watchline.sql.syntax import Place, place_of
 
 MAX_CONJUNCTIONS = 1_000
@@ -72,10 +71,10 @@ class ConditionBinder:
 
     def bind(self, conditions: list[exp.Expr]) -> Condition:
         """All conditions together; refused if they can never hold."""
-        result = self._all((self._dnf(node, negated=False) for node in conditions), self._around)
+        result = self._all((self._dnf(node, negated=False) for node in conditions), conditions[0])
         if not result:
-            place_of(conditions[0], self._around).refuse(
-                "the condition can never be true: its parts contradict each other"
+            self._refuse(
+                conditions[0], "the condition can never be true: its parts contradict each other"
             )
         return (TRUE,) if TRUE in result else tuple(result)
 
@@ -89,35 +88,36 @@ class ConditionBinder:
         if isinstance(node, (exp.And, exp.Or)):
             terms = (self._dnf(term, negated) for term in _flat(node, type(node)))
             multiply = isinstance(node, exp.And) is not negated
-            return self._all(terms, self._place(node)) if multiply else self._any(terms, node)
+            return self._all(terms, node) if multiply else self._any(terms, node)
         return self._predicate(node, negated)
 
     def _any(self, terms: Iterable[Conjunctions], node: exp.Expr) -> Conjunctions:
         result: dict[Conjunction, None] = {}
         for term in terms:
             result.update(dict.fromkeys(term))
-            self._check_size(len(result), self._place(node))
+            self._check_size(len(result), node)
         return list(result)
 
-    def _all(self, terms: Iterable[Conjunctions], place: Place) -> Conjunctions:
+    def _all(self, terms: Iterable[Conjunctions], node: exp.Expr) -> Conjunctions:
         result: Conjunctions = [TRUE]
         for term in terms:
             self._products += len(result) * len(term)
             if self._products > MAX_PRODUCTS:
-                self._too_large(place)
+                self._too_large(node)
             both = (conjoin(a, b) for a in result for b in term)
             result = list(dict.fromkeys(c for c in both if c is not None))
-            self._check_size(len(result), place)
+            self._check_size(len(result), node)
         return result
 
-    def _check_size(self, size: int, place: Place) -> None:
+    def _check_size(self, size: int, node: exp.Expr) -> None:
         if size > MAX_CONJUNCTIONS:
-            self._too_large(place)
+            self._too_large(node)
 
-    def _too_large(self, place: Place) -> NoReturn:
-        place.refuse(
+    def _too_large(self, node: exp.Expr) -> NoReturn:
+        self._refuse(
+            node,
             f"the condition has more than {MAX_CONJUNCTIONS:,} alternatives once its ORs are"
-            " multiplied out: split it into several queries"
+            " multiplied out: split it into several queries",
         )
 
     # --- predicates
@@ -137,57 +137,56 @@ class ConditionBinder:
         if isinstance(node, exp.Column):
             attribute = self._resolve(node)
             if attribute.type is not Type.BOOLEAN:
-                self._place(node).refuse(
+                self._refuse(
+                    node,
                     f"expected a condition such as {attribute!r} = …;"
-                    f" {attribute.name!r} is {attribute.type.value}, not BOOLEAN"
+                    f" {attribute.name!r} is {attribute.type.value}, not BOOLEAN",
                 )
             return _atoms(OneOf(attribute, (not negated,)))
-        self._place(node).refuse(
+        self._refuse(
+            node,
             "expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT;"
-            f" {_kind(node)} is not supported"
+            f" {_kind(node)} is not supported",
         )
 
     def _comparison(self, node: exp.Expr, op: str) -> Conjunctions:
         left, right = self._operand(node.this), self._operand(node.expression)
-        place = self._place(node)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
-            return self._two_attributes(left, op, right, place)
+            return self._two_attributes(left, op, right, node)
         if isinstance(left, Attribute):
             assert not isinstance(right, Attribute)
-            return self._with_constant(left, op, right, place)
+            return self._with_constant(left, op, right, node)
         if isinstance(right, Attribute):
-            return self._with_constant(right, _SWAPPED[op], left, place)
-        return self._two_constants(left, op, right, place)
+            return self._with_constant(right, _SWAPPED[op], left, node)
+        return self._two_constants(left, op, right, node)
 
     def _between(self, node: exp.Between, negated: bool) -> Conjunctions:
         low = exp.GTE(this=node.this, expression=node.args["low"])
         high = exp.LTE(this=node.this, expression=node.args["high"])
         if node.args.get("symmetric"):
-            self._place(node).refuse(
-                "BETWEEN SYMMETRIC is not supported: write the lower end first"
-            )
+            self._refuse(node, "BETWEEN SYMMETRIC is not supported: write the lower end first")
         return self._dnf(exp.And(this=low, expression=high), negated)
 
     def _in(self, node: exp.In, negated: bool) -> Conjunctions:
         left = self._operand(node.this)
         if not isinstance(left, Attribute):
-            self._place(node).refuse("IN needs an attribute on its left")
+            self._refuse(node, "IN needs an attribute on its left")
         if not node.expressions:
-            self._place(node).refuse("IN takes a list of constants: x IN (1, 2, 3)")
+            self._refuse(node, "IN takes a list of constants: x IN (1, 2, 3)")
         constants = [self._constant_only(value) for value in node.expressions]
         if not left.type.ordered:
-            values = tuple(sorted({self._member(left, c, self._place(node)) for c in constants}))
+            values = tuple(sorted({self._member(left, c, node) for c in constants}))
             return _set(left, values, negated)
-        ranges = [self._range(left, "=", c, self._place(node)) for c in constants]
+        ranges = [self._range(left, "=", c, node) for c in constants]
         points = sorted({r for r in ranges if r is not None}, key=lambda r: r.lo)
         chosen = _gaps(points) if negated else points
-        self._check_size(len(chosen), self._place(node))
+        self._check_size(len(chosen), node)
         return [c for r in chosen for c in _atoms(InRange(left, r))]
 
     def _is(self, node: exp.Is, negated: bool) -> Conjunctions:
         left = self._operand(node.this)
         if not isinstance(left, Attribute):
-            self._place(node).refuse("IS NULL needs an attribute on its left")
+            self._refuse(node, "IS NULL needs an attribute on its left")
         if isinstance(node.expression, exp.Null):
             return _atoms(NotNull(left) if negated else IsNull(left))
         if isinstance(node.expression, exp.Boolean) and left.type is Type.BOOLEAN:
@@ -195,46 +194,46 @@ class ConditionBinder:
             if not negated:
                 return _atoms(OneOf(left, (value,)))
             return [*_atoms(OneOf(left, (not value,))), *_atoms(IsNull(left))]
-        self._place(node).refuse(
-            "IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE"
-        )
+        self._refuse(node, "IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE")
 
     # --- comparisons by the kind of their sides
 
     def _two_attributes(
-        self, left: Attribute, op: str, right: Attribute, place: Place
+        self, left: Attribute, op: str, right: Attribute, node: exp.Expr
     ) -> Conjunctions:
         numbers = {Type.DOUBLE, Type.BIGINT}
         if left.type is not right.type and not {left.type, right.type} <= numbers:
-            place.refuse(
+            self._refuse(
+                node,
                 f"{left!r} is {left.type.value} and {right!r} is {right.type.value}:"
-                " they cannot be compared"
+                " they cannot be compared",
             )
         if not left.type.ordered:
-            _check_equality_only(left, op, place)
+            self._check_equality_only(left, op, node)
         atom = compare(left, op, right)
         return _atoms(atom) if atom else []
 
     def _with_constant(
-        self, attribute: Attribute, op: str, value: Constant, place: Place
+        self, attribute: Attribute, op: str, value: Constant, node: exp.Expr
     ) -> Conjunctions:
         if isinstance(value, Null):
-            place.refuse(
-                f"a comparison with NULL is never true: write {attribute!r} IS NULL or IS NOT NULL"
+            self._refuse(
+                node,
+                f"a comparison with NULL is never true: write {attribute!r} IS NULL or IS NOT NULL",
             )
         if not attribute.type.ordered:
-            _check_equality_only(attribute, op, place)
-            return _set(attribute, (self._member(attribute, value, place),), op == "<>")
+            self._check_equality_only(attribute, op, node)
+            return _set(attribute, (self._member(attribute, value, node),), op == "<>")
         if op == "<>":
-            point = self._range(attribute, "=", value, place)
+            point = self._range(attribute, "=", value, node)
             gaps = _gaps([point] if point else [])
             return [c for r in gaps for c in _atoms(InRange(attribute, r))]
-        found = self._range(attribute, op, value, place)
+        found = self._range(attribute, op, value, node)
         return _atoms(InRange(attribute, found)) if found else []
 
-    def _two_constants(self, a: Constant, op: str, b: Constant, place: Place) -> Conjunctions:
+    def _two_constants(self, a: Constant, op: str, b: Constant, node: exp.Expr) -> Conjunctions:
         if type(a) is not type(b) or isinstance(a, (Null, Moment)):
-            place.refuse("expected an attribute on one side of the comparison")
+            self._refuse(node, "expected an attribute on one side of the comparison")
         return [TRUE] if _COMPUTE[op](a, b) else []  # type: ignore[arg-type]
 
     # --- operands
@@ -252,39 +251,41 @@ class ConditionBinder:
     def _constant_only(self, node: exp.Expr) -> Constant:
         value = self._operand(node)
         if isinstance(value, Attribute):
-            self._place(node).refuse("IN takes constants: compare attributes with = and OR")
+            self._refuse(node, "IN takes constants: compare attributes with = and OR")
         return value
 
     def _refuse_operand(self, node: exp.Expr) -> NoReturn:
-        place = self._place(node)
         if node.find(exp.Column) and isinstance(node, (exp.Binary, exp.Neg)):
-            place.refuse(
+            self._refuse(
+                node,
                 "arithmetic on attributes is not supported: compute it as a column of the stream,"
-                " or move the constants to the other side"
+                " or move the constants to the other side",
             )
-        place.refuse(f"expected an attribute or a constant; {_kind(node)} is not supported")
+        self._refuse(node, f"expected an attribute or a constant; {_kind(node)} is not supported")
 
-    def _range(self, attribute: Attribute, op: str, value: Constant, place: Place) -> Range | None:
+    def _range(
+        self, attribute: Attribute, op: str, value: Constant, node: exp.Expr
+    ) -> Range | None:
         if attribute.type is Type.TIMESTAMP and isinstance(value, str):
-            value = moment(value, place)
+            value = moment(value, self._place(node))
         wanted = Moment if attribute.type is Type.TIMESTAMP else Fraction
         if not isinstance(value, wanted):
-            self._refuse_type(attribute, value, place)
+            self._refuse_type(attribute, value, node)
         number = Fraction(value.micros) if isinstance(value, Moment) else value
         assert isinstance(number, Fraction)
         try:
             return range_where(op, number, attribute.type)
         except InvalidRange as error:
-            place.refuse(str(error), error)
+            self._refuse(node, str(error), error)
 
-    def _member(self, attribute: Attribute, value: Constant, place: Place) -> str | bool:
+    def _member(self, attribute: Attribute, value: Constant, node: exp.Expr) -> str | bool:
         wanted = bool if attribute.type is Type.BOOLEAN else str
         if not isinstance(value, wanted):
-            self._refuse_type(attribute, value, place)
+            self._refuse_type(attribute, value, node)
         assert isinstance(value, (str, bool))
         return value
 
-    def _refuse_type(self, attribute: Attribute, value: Constant, place: Place) -> NoReturn:
+    def _refuse_type(self, attribute: Attribute, value: Constant, node: exp.Expr) -> NoReturn:
         expected = {
             Type.STRING: "a string in '…'",
             Type.BOOLEAN: "TRUE or FALSE",
@@ -292,7 +293,18 @@ class ConditionBinder:
         }.get(attribute.type, "a number")
         kinds = {Fraction: "a number", str: "a string", bool: "a boolean", Moment: "a time"}
         found = kinds.get(type(value), "NULL")
-        place.refuse(f"{attribute!r} is {attribute.type.value}: expected {expected}, found {found}")
+        self._refuse(
+            node, f"{attribute!r} is {attribute.type.value}: expected {expected}, found {found}"
+        )
+
+    def _check_equality_only(self, attribute: Attribute, op: str, node: exp.Expr) -> None:
+        if op not in ("=", "<>"):
+            of = attribute.type.value
+            self._refuse(node, f"{attribute!r} is {of}: it allows only =, <> or IN")
+
+    def _refuse(self, node: exp.Expr, problem: str, cause: Exception | None = None) -> NoReturn:
+        # Finding the place walks the expression: only now, when it is needed.
+        self._place(node).refuse(problem, cause)
 
     def _place(self, node: exp.Expr) -> Place:
         return place_of(node, self._around)
@@ -328,13 +340,6 @@ def _gaps(points: list[Range]) -> list[Range]:
     ends = [*(p.lo for p in points), INF]
     pairs = zip(starts, ends, strict=True)
     return [Range(lo, hi) for lo, hi in pairs if lo < hi and hi > -MAX_DOUBLE]
-
-
-def _check_equality_only(attribute: Attribute, op: str, place: Place) -> None:
-    if op not in ("=", "<>"):
-        place.refuse(
-            f"{attribute!r} is {attribute.type.value}: it allows only {listing(('=', '<>', 'IN'))}"
-        )
 
 
 def _kind(node: exp.Expr) -> str:

@@ -51,14 +51,14 @@ def constant(node: exp.Expr, around: Place) -> Constant | None:
     if isinstance(node, exp.Paren):
         return constant(node.this, around)
     if isinstance(node, exp.Literal):
-        return node.this if node.is_string else _number(node.this, place_of(node, around))
+        return node.this if node.is_string else _number(node, around)
     if isinstance(node, exp.Boolean):
         return bool(node.this)
     if isinstance(node, exp.Null):
         return Null()
     if isinstance(node, exp.Neg):
         value = constant(node.this, around)
-        return None if value is None else -_operand(value, place_of(node, around))
+        return None if value is None else -_operand(value, node, around)
     if type(node) in _ARITHMETIC:
         return _arithmetic(node, around)
     if isinstance(node, exp.Cast) and node.to.this in (exp.DType.TIMESTAMP, exp.DType.DATE):
@@ -74,13 +74,15 @@ def moment(text: str, place: Place) -> Moment:
         place.refuse(f"expected a time such as '2026-03-01 12:30:00', found {text[:40]!r}", error)
 
 
-def _number(text: str, place: Place) -> Fraction:
+def _number(literal: exp.Literal, around: Place) -> Fraction:
     try:
-        value = Decimal(text)
+        value = Decimal(literal.this)
     except InvalidOperation:
-        place.refuse(f"expected a number, found {text[:40]!r}")
+        place_of(literal, around).refuse(f"expected a number, found {literal.this[:40]!r}")
     if abs(value.adjusted()) > MAX_EXPONENT and value:
-        place.refuse(f"the number is beyond what Watchline compares (10^±{MAX_EXPONENT})")
+        place_of(literal, around).refuse(
+            f"the number is beyond what Watchline compares (10^±{MAX_EXPONENT})"
+        )
     return Fraction(value) if value else Fraction(0)
 
 
@@ -88,17 +90,16 @@ def _arithmetic(node: exp.Expr, around: Place) -> Fraction | None:
     left, right = constant(node.this, around), constant(node.expression, around)
     if left is None or right is None:
         return None
-    place = place_of(node, around)
-    a, b = _operand(left, place), _operand(right, place)
+    a, b = _operand(left, node, around), _operand(right, node, around)
     if isinstance(node, exp.Div) and not b:
-        place.refuse("division by zero")
+        place_of(node, around).refuse("division by zero")
     value = _ARITHMETIC[type(node)](a, b)
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
-        place.refuse("the constant needs more digits than Watchline computes with")
+        place_of(node, around).refuse("the constant needs more digits than Watchline computes with")
     return value
 
 
-def _operand(value: Constant, place: Place) -> Fraction:
+def _operand(value: Constant, node: exp.Expr, around: Place) -> Fraction:
     if not isinstance(value, Fraction):
-        place.refuse("arithmetic needs numbers on both sides")
+        place_of(node, around).refuse("arithmetic needs numbers on both sides")
     return value

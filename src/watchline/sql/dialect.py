@@ -18,12 +18,10 @@ from sqlglot.errors import TokenError
 
 from watchline.errors import QuerySyntaxError
 from watchline.sql.grammar import Grammar
-from watchline.sql.syntax import Syntax
+from watchline.sql.syntax import TOO_DEEP, Syntax
 
 MAX_CHARACTERS = 4 * 2**20
 MAX_WORDS = 50_000
-
-_TOO_DEEP = "the statement nests too deeply: flatten its parentheses, NOTs or sums"
 
 
 class _Refused(ParseError):
@@ -47,9 +45,12 @@ class Watchline(Dialect):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Parser(sqlglot.Parser):
-        def _parse_statement(self) -> Any:
-            if not self._curr:
-                return None
+        def statement(self, tokens: list[Token], text: str) -> Syntax:
+            """The one statement that the tokens are; `Parser.parse` would act on BEGIN and ELSE."""
+            self.reset()
+            self.sql = text
+            self._chunks = [tokens]
+            self._advance_chunk()
             statement = Grammar(self).statement()
             if self._curr:
                 self.expected("the end of the statement or ';'")
@@ -77,7 +78,8 @@ class Watchline(Dialect):
         def expected(self, what: str) -> NoReturn:
             token = self._curr
             if not token:
-                raise _Refused(f"expected {what}, but the text ends", len(self.sql), len(self.sql))
+                end = self._prev.end + 1 if self._prev else len(self.sql)
+                raise _Refused(f"expected {what}, but the statement ends", end, end)
             raise _Refused(f"expected {what}, found {_shown(token)}", token.start, token.end + 1)
 
 
@@ -93,7 +95,8 @@ def parse(text: str) -> list[Syntax]:
     try:
         tokens = dialect.tokenize(text)
         _check_tokens(tokens, text)
-        statements = dialect.parser().parse(tokens, text)
+        parser: Any = dialect.parser()
+        found = [parser.statement(chunk, text) for chunk in _statements(tokens)]
     except _Refused as refused:
         raise QuerySyntaxError(refused.problem, text, refused.start, refused.end) from None
     except TokenError as error:
@@ -101,13 +104,23 @@ def parse(text: str) -> list[Syntax]:
             "a quotation mark or comment is opened here and never closed", text, _unclosed(text)
         ) from error
     except RecursionError:
-        raise QuerySyntaxError(_TOO_DEEP, text) from None
-    found = [s for s in statements if s is not None]
+        raise QuerySyntaxError(TOO_DEEP, text) from None
     if not found:
         raise QuerySyntaxError(
             "the text holds no statement: expected CREATE, DROP, SHOW or EXPLAIN"
         )
-    return found  # type: ignore[return-value]
+    return found
+
+
+def _statements(tokens: list[Token]) -> list[list[Token]]:
+    """The tokens between semicolons; nothing between two of them is no statement."""
+    chunks: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            chunks.append([])
+        else:
+            chunks[-1].append(token)
+    return [chunk for chunk in chunks if chunk]
 
 
 _CLOSED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)

@@ -37,7 +37,8 @@ def polygon(word: Word) -> Polygon:
     polygons = getattr(geometry, "geoms", [geometry])
     parts = [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
     coordinates = np.concatenate([ring for part in parts for ring in part])
-    extent = coordinates.max(axis=0) - coordinates.min(axis=0)
+    with np.errstate(over="ignore"):
+        extent = coordinates.max(axis=0) - coordinates.min(axis=0)
     if not np.isfinite(extent).all():
         word.place.refuse("the polygon's corners must be finite numbers, of a finite extent")
     _check_crossings(geometry, parts, word)
@@ -51,7 +52,8 @@ def _read(word: Word):  # type: ignore[no-untyped-def]  # shapely ships no types
     try:
         if text.startswith("{"):
             return shapely.from_geojson(json.dumps(_bare_geometry(json.loads(text))))
-        return shapely.from_wkt(text)
+        with np.errstate(invalid="ignore"):
+            return shapely.from_wkt(text)
     except (shapely.errors.ShapelyError, ValueError, RecursionError, AttributeError) as error:
         if "closed" in str(error):
             word.place.refuse("a ring of the polygon does not end where it starts", error)

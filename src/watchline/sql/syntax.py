@@ -13,6 +13,8 @@ from sqlglot import exp
 
 from watchline.errors import QuerySyntaxError
 
+TOO_DEEP = "the statement nests too deeply: flatten its parentheses, NOTs or sums"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

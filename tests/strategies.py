@@ -1,0 +1,154 @@
+"""Hypothesis strategies for rows, conditions and queries, adversarial at every border.
+
+Conditions come as the trees of tests/reference.py, and `condition_sql` writes them as SQL, so that
+the oracle never sees what the parser made of them.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from watchline import sql
+from watchline.model import Stream
+
+DECLARATION = (
+    "CREATE STREAM rows (id BIGINT, d DOUBLE, e DOUBLE, n BIGINT, m BIGINT, s STRING, u STRING,"
+    " b BOOLEAN, c BOOLEAN, ts TIMESTAMP, tt TIMESTAMP) OBJECT id TIME ts POINT (d, e)"
+)
+TYPES = {
+    "d": "DOUBLE",
+    "e": "DOUBLE",
+    "n": "BIGINT",
+    "m": "BIGINT",
+    "s": "STRING",
+    "u": "STRING",
+    "b": "BOOLEAN",
+    "c": "BOOLEAN",
+    "tt": "TIMESTAMP",
+}
+MAX = 1.7976931348623157e308
+
+
+def stream() -> Stream:
+    statement = sql.statement(DECLARATION)
+    assert isinstance(statement, sql.CreateStream)
+    return statement.stream
+
+
+def _neighbours(values: list[float]) -> list[float]:
+    return [w for v in values for w in (math.nextafter(v, -MAX), v, math.nextafter(v, MAX))]
+
+
+DOUBLES = _neighbours(
+    [0.0, -0.0, 5e-324, 1.0, -1.0, 0.1, 40.0, 2.0**53, -(2.0**63), 1e300, MAX, -MAX]
+)
+BIGINTS = [
+    *range(-2, 3),
+    *(sign * 2**53 + i for sign in (1, -1) for i in (-1, 0, 1)),
+    *(2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 1),
+]
+STRINGS = ["", "a", "b", "ab", "it's", "ünï", "🚕", "\ue000", "\U00010000", "A", " a"]
+MOMENTS = [0, 1, -1, 1_772_323_200_000_000, 1_772_323_200_000_001, -62_135_596_800_000_000]
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "DOUBLE": st.sampled_from([d for d in DOUBLES if math.isfinite(d)])
+    | st.floats(allow_nan=False, allow_infinity=False),
+    "BIGINT": st.sampled_from(BIGINTS) | st.integers(-(2**63), 2**63 - 1),
+    "STRING": st.sampled_from(STRINGS) | st.text(st.characters(codec="utf-8"), max_size=3),
+    "BOOLEAN": st.booleans(),
+    "TIMESTAMP": st.sampled_from(MOMENTS),
+}
+ODD = {"DOUBLE": st.sampled_from([None, math.nan, math.inf, -math.inf])}
+
+
+def rows() -> st.SearchStrategy[dict[str, Any]]:
+    columns = {
+        name: st.one_of(VALUES[kind], VALUES[kind], VALUES[kind], ODD.get(kind, st.none()))
+        for name, kind in TYPES.items()
+    }
+    return st.fixed_dictionaries(columns)
+
+
+# --- conditions
+
+OPS = ["=", "<>", "<", "<=", ">", ">="]
+
+
+def _ops(kind: str) -> list[str]:
+    return OPS if kind in ("DOUBLE", "BIGINT", "TIMESTAMP") else OPS[:2]
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> tuple[Any, ...]:
+    name = draw(st.sampled_from(sorted(TYPES)))
+    kind = TYPES[name]
+    attribute, constant = ("attr", name), VALUES[kind]
+    if kind == "BIGINT":
+        # A fractional constant beside an integer is compared exactly.
+        constant = constant | st.floats(-1e19, 1e19)
+    form = draw(st.sampled_from(["cmp", "cmp", "cmp", "flipped", "two", "in", "isnull", "between"]))
+    if form == "isnull":
+        return ("isnull", attribute)
+    if form == "in":
+        values = draw(st.lists(constant, min_size=1, max_size=4))
+        return ("in", attribute, [("const", v) for v in values])
+    if form == "between" and len(_ops(kind)) > 2:
+        return ("between", attribute, ("const", draw(constant)), ("const", draw(constant)))
+    op = draw(st.sampled_from(_ops(kind)))
+    if form == "two":
+        alike = [n for n, k in TYPES.items() if k == kind or {k, kind} == {"DOUBLE", "BIGINT"}]
+        return ("cmp", op, attribute, ("attr", draw(st.sampled_from(alike))))
+    other = ("const", draw(constant))
+    return ("cmp", op, other, attribute) if form == "flipped" else ("cmp", op, attribute, other)
+
+
+def conditions() -> st.SearchStrategy[tuple[Any, ...]]:
+    leaf = comparisons() | st.sampled_from([("true",), ("false",)])
+
+    def combine(inner: st.SearchStrategy[tuple[Any, ...]]) -> st.SearchStrategy[tuple[Any, ...]]:
+        several = st.lists(inner, min_size=2, max_size=3)
+        return st.one_of(
+            st.tuples(st.just("not"), inner),
+            several.map(lambda parts: ("and", *parts)),
+            several.map(lambda parts: ("or", *parts)),
+        )
+
+    return st.recursive(leaf, combine, max_leaves=6)
+
+
+def condition_sql(tree: tuple[Any, ...]) -> str:
+    """The tree as a person would type it; attributes are typed by their names."""
+    kind, *parts = tree
+    if kind in ("true", "false"):
+        return kind.upper()
+    if kind == "not":
+        return f"NOT ({condition_sql(parts[0])})"
+    if kind in ("and", "or"):
+        return f" {kind.upper()} ".join(f"({condition_sql(p)})" for p in parts)
+    if kind == "isnull":
+        return f"{parts[0][1]} IS NULL"
+    times = any(p[0] == "attr" and TYPES[p[1]] == "TIMESTAMP" for p in parts if len(p) == 2)
+
+    def operand(part: tuple[Any, ...]) -> str:
+        return str(part[1]) if part[0] == "attr" else constant_sql(part[1], times)
+
+    if kind == "in":
+        return f"{operand(parts[0])} IN ({', '.join(map(operand, parts[1]))})"
+    if kind == "between":
+        return f"{operand(parts[0])} BETWEEN {operand(parts[1])} AND {operand(parts[2])}"
+    return f"{operand(parts[1])} {parts[0]} {operand(parts[2])}"
+
+
+def constant_sql(value: Any, is_time: bool) -> str:
+    if is_time:
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=value)
+        return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(value)

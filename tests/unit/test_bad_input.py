@@ -1,0 +1,193 @@
+"""Hostile or huge input ends with one clear message, soon, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures import streams
+from watchline import sql
+from watchline.catalog import Catalog
+from watchline.errors import QuerySyntaxError
+from watchline.model import Polygon, Query
+
+STREAMS = streams()
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def where(condition: str) -> Query:
+    statement = sql.statement(f"CREATE QUERY q AS SELECT * FROM ticks WHERE {condition}", STREAMS)
+    assert isinstance(statement, sql.CreateQuery)
+    return statement.query
+
+
+def inside(polygon: str) -> Polygon:
+    text = f"CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON '{polygon}'"
+    statement = sql.statement(text, STREAMS)
+    assert isinstance(statement, sql.CreateQuery)
+    assert isinstance(statement.query.region, Polygon)
+    return statement.query.region
+
+
+def refused(text: str) -> str:
+    with pytest.raises(QuerySyntaxError) as caught:
+        where(text)
+    return caught.value.problem
+
+
+def test_ten_megabytes() -> None:
+    assert "characters, more than the 4,194,304 that are read" in refused("x" * 10_000_000)
+
+
+def test_a_hundred_thousand_alternatives() -> None:
+    problem = refused(" OR ".join(f"price = {i}" for i in range(100_000)))
+    assert problem.startswith("the statement has more than 50,000 words: split it")
+
+
+def test_a_thousand_alternatives_are_the_limit() -> None:
+    thousand = " OR ".join(f"price = {i}" for i in range(1_000))
+    assert len(where(thousand).where) == 1_000
+    assert "more than 1,000 alternatives" in refused(thousand + " OR price = 1000")
+
+
+def test_a_product_of_alternatives() -> None:
+    factors = [f"(price < {i} OR volume < {i} OR n < {i})" for i in range(40)]
+    assert "more than 1,000 alternatives" in refused(" AND ".join(factors))
+    assert len(where(" AND ".join(factors[:2])).where) == 9
+
+
+def test_many_excluded_values_are_as_many_gaps() -> None:
+    values = ", ".join(map(str, range(0, 1_800, 2)))
+    assert len(where(f"price NOT IN ({values})").where) == 901
+    assert (
+        len(where(f"symbol NOT IN ({', '.join(repr(str(i)) for i in range(20_000))})").where) == 1
+    )
+
+
+@pytest.mark.parametrize("opening", ["(", "NOT (", "-(", "NOT ", "- "])
+def test_deep_nesting(opening: str) -> None:
+    depth = 10_000
+    closing = ")" * (depth * opening.count("("))
+    for text in (f"price < {opening * depth}1{closing}", f"{opening * depth}price < 1{closing}"):
+        assert "nests too deeply" in refused(text)
+
+
+def test_a_long_sum() -> None:
+    assert where("price < " + " + ".join(["1"] * 100)).where == where("price < 100").where
+    assert refused("price < " + " + ".join(["1"] * 20_000))
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "1e-999999999", "1" + "0" * 400, "1e400 * 1e400"])
+def test_numbers_beyond_all_bounds(number: str) -> None:
+    assert "number" in refused(f"price < {number}") or "digits" in refused(f"price < {number}")
+
+
+def test_growing_constants() -> None:
+    assert "digits" in refused("price < " + " * ".join(["1e300"] * 100))
+
+
+def test_text_that_is_not_unicode() -> None:
+    assert "not valid Unicode" in refused("symbol = '\ud800'")
+
+
+def test_the_caret_stands_under_the_place_in_a_long_line() -> None:
+    text = "CREATE QUERY q AS SELECT * FROM ticks WHERE " + "price < 1 AND " * 50 + "prise < 3"
+    with pytest.raises(QuerySyntaxError) as caught:
+        sql.statement(text, STREAMS)
+    line, caret = str(caught.value).splitlines()[-2:]
+    assert line[caret.index("^") :].startswith("prise")
+    assert len(line) < 130
+    assert (caught.value.line, caught.value.column) == (1, text.index("prise") + 1)
+
+
+# --- polygons
+
+
+def circle(vertices: int) -> str:
+    angles = [2 * math.pi * i / vertices for i in range(vertices)]
+    points = [f"{math.cos(a)!r} {math.sin(a)!r}" for a in angles]
+    return f"POLYGON (({', '.join([*points, points[0]])}))"
+
+
+def refused_polygon(polygon: str) -> str:
+    with pytest.raises(QuerySyntaxError) as caught:
+        inside(polygon)
+    return caught.value.problem
+
+
+def test_polygon_with_too_many_vertices() -> None:
+    assert inside(circle(9_999)).vertices == 9_999
+    assert "100,001 vertices; the limit is 10,000" in refused_polygon(circle(100_000))
+
+
+@pytest.mark.parametrize(
+    ("polygon", "problem"),
+    [
+        ("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))", "crosses itself"),
+        ("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (3 3, 5 3, 5 5, 3 5, 3 3))", "crosses itself"),
+        ("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (5 5, 6 5, 6 6, 5 5))", "hole lies outside shell"),
+        ("MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((0 0, 4 0, 4 4, 0 0)))", "crosses itself"),
+        ("MULTIPOLYGON (((0 0, 9 0, 9 9, 0 9, 0 0)), ((2 2, 3 2, 3 3, 2 2)))", "nested shells"),
+        ("POLYGON ((0 0, 1 1, 2 2, 0 0))", ""),
+        ("POLYGON ((0 0, 0 0, 0 0, 0 0))", ""),
+        ("POLYGON EMPTY", "empty"),
+        ("MULTIPOLYGON EMPTY", "empty"),
+        ("POINT (1 1)", "found POINT"),
+        ("POLYGON ((0 0, 1e308 0, 1e308 1, -1e308 1, 0 0))", "finite"),
+        ("POLYGON ((0 0, inf 0, 1 1, 0 0))", ""),
+        ("POLYGON ((0 0, nan 0, 1 1, 0 0))", ""),
+        ('{"type": "FeatureCollection", "features": []}', ""),
+        ('{"type": "Feature", "geometry": null}', ""),
+        ("[" * 10_000, ""),
+        ('{"a":' * 10_000, ""),
+    ],
+)
+def test_polygons_that_are_none(polygon: str, problem: str) -> None:
+    assert problem in refused_polygon(polygon)
+
+
+def test_a_crossing_is_found_behind_a_touch() -> None:
+    """The first ring touches itself, the crossing comes later: both must be seen.
+
+        touch at (2, 2)            bow tie
+        4 .       .              \\     /
+          | \\   / |                \\ /
+        2 |   x   |                / \\
+          |  / \\  |              /     \\
+        0 +-------+
+    """
+    touching = "(0 0, 4 0, 4 4, 2 2, 3 1, 1 1, 2 2, 0 4, 0 0)"
+    bow = "(10 0, 12 2, 12 0, 10 2, 10 0)"
+    assert inside(f"POLYGON ({touching})").vertices == 8
+    assert "crosses itself" in refused_polygon(f"MULTIPOLYGON (({touching}), ({bow}))")
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the shared data")
+def test_real_neighbourhoods_are_accepted() -> None:
+    features = json.loads((DATA / "sf_neighborhoods.geojson").read_text())["features"]
+    for feature in features:
+        region = inside(json.dumps(feature["geometry"]))
+        assert region.vertices > 3
+        statement = sql.statement(f"CREATE QUERY q AS SELECT * FROM cars {region!r}", STREAMS)
+        assert isinstance(statement, sql.CreateQuery)
+        assert statement.query.region == region
+    assert len(features) == 37
+
+
+def test_a_refused_statement_changes_nothing() -> None:
+    catalog = Catalog.of(repr(s) for s in STREAMS)
+    version = catalog.version
+    good = "CREATE QUERY a AS SELECT * FROM ticks WHERE price < 3"
+    for bad in (
+        "CREATE QUERY b AS SELECT * FROM nothing",
+        "CREATE QUERY",
+        "SHOW",
+        "DROP QUERY zzz",
+    ):
+        with pytest.raises((QuerySyntaxError, LookupError)):
+            catalog.execute(f"{good}; {bad}")
+        assert catalog.version == version
+        assert len(catalog.queries()) == 0
