@@ -119,9 +119,11 @@ class Columns:
 
 
 def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: Stream) -> pa.Array:
-    if attribute.name not in rows.schema.names:
+    found = rows.schema.names.count(attribute.name)
+    if found != 1:
         raise UnknownAttribute(
-            f"the rows have no column {attribute.name!r}, which stream {stream.name!r} declares"
+            f"the rows have {found or 'no'} column{'s' * (found > 1)} {attribute.name!r};"
+            f" stream {stream.name!r} declares one"
         )
     column = rows.column(attribute.name)
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -133,12 +135,12 @@ def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: St
             f"column {attribute.name!r} is {kind}, but stream {stream.name!r} declares it as"
             f" {attribute.type.value}: cast it first"
         )
-    if attribute.type is Type.TIMESTAMP:
+    if attribute.type is Type.TIMESTAMP and not pa.types.is_null(kind):
+        if kind.unit == "ns":
+            array = pc.floor_temporal(array, unit="microsecond")
         # As int64: a time zone moves no instant, and any unit becomes microseconds.
-        return array.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False).cast(
-            pa.int64()
-        )
-    return array.cast(_ARROW[attribute.type])
+        return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+    return array.cast(pa.int64() if attribute.type is Type.TIMESTAMP else _ARROW[attribute.type])
 
 
 def _mask(array: pa.Array) -> Mask:

@@ -151,7 +151,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE ts > 5
                                                 ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE ts > 'yesterday'
-=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00', found 'yesterday'
+=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00' or '2026-03-01T12:30:00.25+01:00', found 'yesterday'
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE ts > 'yesterday'
                                                 ^^^^^^^^^^^^^^^^
@@ -187,49 +187,49 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (SELECT 1)
                                                 ^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND price > 4
-=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND price > 4
                                                 ^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price BETWEEN 5 AND 3
-=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price BETWEEN 5 AND 3
                                                 ^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE FALSE
-=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE FALSE
                                                 ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < volume AND volume < price
-=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < volume AND volume < price
                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 'a' AND symbol IS NULL
-=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = 'a' AND symbol IS NULL
                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE n = 2.5
-=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE n = 2.5
                                                 ^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE n > 99999999999999999999
-=> QuerySyntaxError: the condition can never be true: its parts contradict each other
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE n > 99999999999999999999
                                                 ^^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE abs(price) < 3
-=> QuerySyntaxError: expected an attribute or a constant; the function ABS is not supported
+=> QuerySyntaxError: expected an attribute or a constant; the function abs is neither
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE abs(price) < 3
                                                 ^^^^^^^^^
@@ -241,7 +241,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 3
                                                 ^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE symbol LIKE 'I%'
-=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT; LIKE is not supported
+=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT; "symbol LIKE 'I%'" is none
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE symbol LIKE 'I%'
                                                 ^^^^^^^^^^^^^^^^
@@ -361,7 +361,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 0)
                                          ^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))'
-=> QuerySyntaxError: the polygon crosses itself near (0.5, 0.5): mend it (shapely's make_valid, PostGIS' ST_MakeValid)
+=> QuerySyntaxError: the polygon crosses or overlaps itself near (0.5, 0.5): mend it (shapely's make_valid, PostGIS' ST_MakeValid)
   at line 1, column 53:
     CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))'
                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,9 @@ def test_the_caret_stands_under_the_place_in_a_long_line() -> None:
 
 # --- polygons
 
+# Touches itself at (2, 2).
+TOUCHING = "0 0, 4 0, 4 4, 2 2, 3 1, 1 1, 2 2, 0 4, 0 0"
+
 
 def circle(vertices: int) -> str:
     angles = [2 * math.pi * i / vertices for i in range(vertices)]
@@ -126,17 +130,32 @@ def test_polygon_with_too_many_vertices() -> None:
 @pytest.mark.parametrize(
     ("polygon", "problem"),
     [
-        ("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))", "crosses itself"),
-        ("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (3 3, 5 3, 5 5, 3 5, 3 3))", "crosses itself"),
-        ("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (5 5, 6 5, 6 6, 5 5))", "hole lies outside shell"),
-        ("MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((0 0, 4 0, 4 4, 0 0)))", "crosses itself"),
-        ("MULTIPOLYGON (((0 0, 9 0, 9 9, 0 9, 0 0)), ((2 2, 3 2, 3 3, 2 2)))", "nested shells"),
+        ("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))", "crosses or overlaps itself"),
+        (
+            "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (3 3, 5 3, 5 5, 3 5, 3 3))",
+            "crosses or overlaps itself",
+        ),
+        ("POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (5 5, 6 5, 6 6, 5 5))", "lies outside its shell"),
+        (
+            "MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((0 0, 4 0, 4 4, 0 0)))",
+            "crosses or overlaps itself",
+        ),
+        (
+            "MULTIPOLYGON (((0 0, 9 0, 9 9, 0 9, 0 0)), ((2 2, 3 2, 3 3, 2 2)))",
+            "parts of the polygon overlap",
+        ),
         ("POLYGON ((0 0, 1 1, 2 2, 0 0))", ""),
-        ("POLYGON ((0 0, 0 0, 0 0, 0 0))", ""),
+        ("POLYGON ((0 0, 1 0, 2 0, 0 0))", "no area"),
+        ("POLYGON ((0 0, 0 0, 0 0, 0 0))", "no area"),
+        ("MULTIPOLYGON (EMPTY, ((0 0, 1 0, 1 1, 0 0)))", "three corners"),
+        ("POLYGON ((0 0, 1 0, 1 1, 0 0), EMPTY)", "three corners"),
+        ("CURVEPOLYGON ((0 0, 1 0, 1 1, 0 0))", "expected a polygon as WKT"),
+        (f"MULTIPOLYGON ((({TOUCHING})), ((-5 0, 0.00001 2, -5 1, -5 0)))", "crosses or"),
+        (f"POLYGON (({TOUCHING}), (1 .1, 2 .1, 2 .5, 1 .1), (1.9 .2, 3 .2, 3 .5, 1.9 .2))", ""),
         ("POLYGON EMPTY", "empty"),
         ("MULTIPOLYGON EMPTY", "empty"),
         ("POINT (1 1)", "found POINT"),
-        ("POLYGON ((0 0, 1e308 0, 1e308 1, -1e308 1, 0 0))", "finite"),
+        ("POLYGON ((0 0, 1e308 0, 1e308 1, -1e308 1, 0 0))", "wider"),
         ("POLYGON ((0 0, inf 0, 1 1, 0 0))", ""),
         ("POLYGON ((0 0, nan 0, 1 1, 0 0))", ""),
         ('{"type": "FeatureCollection", "features": []}', ""),
@@ -159,10 +178,49 @@ def test_a_crossing_is_found_behind_a_touch() -> None:
           |  / \\  |              /     \\
         0 +-------+
     """
-    touching = "(0 0, 4 0, 4 4, 2 2, 3 1, 1 1, 2 2, 0 4, 0 0)"
+    touching = f"({TOUCHING})"
     bow = "(10 0, 12 2, 12 0, 10 2, 10 0)"
     assert inside(f"POLYGON ({touching})").vertices == 8
-    assert "crosses itself" in refused_polygon(f"MULTIPOLYGON (({touching}), ({bow}))")
+    assert "crosses or overlaps itself" in refused_polygon(f"MULTIPOLYGON (({touching}), ({bow}))")
+
+
+@pytest.mark.parametrize(
+    "polygon",
+    [
+        # An island in a lake, beside a part that touches itself.
+        "MULTIPOLYGON (((20 0, 30 0, 30 9, 20 9, 20 0), (22 2, 28 2, 28 8, 22 8, 22 2)),"
+        f" ((24 4, 26 4, 26 6, 24 6, 24 4)), (({TOUCHING})))",
+        # Two parts that share an edge.
+        "MULTIPOLYGON (((0 0, 1 0, 1 1, 0 1, 0 0)), ((1 0, 2 0, 2 1, 1 1, 1 0)))",
+        # Turned the other way round, with a repeated vertex and a third coordinate.
+        "POLYGON Z ((0 0 5, 0 1 5, 0 1 5, 1 1 5, 1 0 5, 0 0 5))",
+    ],
+)
+def test_polygons_that_only_touch_are_accepted(polygon: str) -> None:
+    assert inside(polygon).vertices > 3
+
+
+def test_a_scribble_is_refused_soon() -> None:
+    draw = random.Random(1)
+    points = [f"{draw.random()} {draw.random()}" for _ in range(9_000)]
+    assert "crosses" in refused_polygon(f"POLYGON (({', '.join([*points, points[0]])}))")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        " AND ".join(f"symbol <> 'a{i}'" for i in range(12_000)),
+        " AND ".join(f"price <> {i}" for i in range(900)),
+        "price < 0." + "1" * 100_000,
+        " AND ".join(["price < volume"] * 12_000),
+    ],
+    ids=["exclusions", "gaps", "digits", "repeated"],
+)
+def test_long_conditions_are_decided_soon(condition: str) -> None:
+    try:
+        assert len(where(condition).where) <= 1_000
+    except QuerySyntaxError as error:
+        assert "digits" in error.problem or "alternatives" in error.problem
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the shared data")

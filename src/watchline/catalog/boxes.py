@@ -24,10 +24,13 @@ from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange
 from watchline.model import (
     INF,
     MAX_BIGINT,
+    MAX_DOUBLE,
     MIN_BIGINT,
+    YEAR_1,
+    YEAR_9999,
+    Atom,
     Attribute,
     Emit,
-    InRange,
     OneOf,
     Query,
     Range,
@@ -35,13 +38,12 @@ from watchline.model import (
     Stream,
     Type,
     conjunction,
+    in_range,
     micros_of,
 )
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-_YEAR_1, _YEAR_9999 = micros_of(datetime.min), micros_of(datetime.max)
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,13 @@ class BoxBlock:
         return int(pc.index(self.ids, query_id).as_py())
 
     def query(self, i: int) -> Query:
-        atoms: list[InRange | OneOf] = []
+        atoms: list[Atom] = []
         for a, lo, hi in zip(self.doubles, self.lo[i].tolist(), self.hi[i].tolist(), strict=True):
-            atoms.append(InRange(a, Range(lo, hi)))
+            atoms.append(in_range(a, Range(lo, hi)))
         ends = zip(self.integers, self.first[i].tolist(), self.last[i].tolist(), strict=True)
         for a, first, last in ends:
             lo = -INF if first == MIN_BIGINT else first
-            atoms.append(InRange(a, Range(lo, INF if last == MAX_BIGINT else last + 1)))
+            atoms.append(in_range(a, Range(lo, INF if last == MAX_BIGINT else last + 1)))
         for a, values in zip(self.strings, self.keys, strict=True):
             atoms.append(OneOf(a, (values[i].as_py(),)))
         where = conjunction(atoms)
@@ -129,9 +131,9 @@ def block_of(
     float_pairs = [_double_bounds(a, bounds[a.name], n) for a in doubles]
     int_pairs = [_integer_bounds(a, bounds[a.name], n) for a in integers]
     for a, (low, high) in zip(doubles, float_pairs, strict=True):
-        _check_order(a, id_array, ~(low < high), low, high)
+        _check_order(a, id_array, ~(low < high) | (high <= -MAX_DOUBLE))
     for a, (first, last) in zip(integers, int_pairs, strict=True):
-        _check_order(a, id_array, first > last, first, last)
+        _check_order(a, id_array, first > last)
     return BoxBlock(
         version=version,
         stream=stream.name,
@@ -156,6 +158,8 @@ def _emit(emit: str | Emit) -> Emit:
 
 
 def _ids(ids: Any) -> pa.Array:
+    if isinstance(ids, (str, bytes)):
+        raise InvalidQuery(f"ids must be a list of query ids, not the one string {ids[:40]!r}")
     try:
         array = ids if isinstance(ids, pa.Array) else pa.array(ids, pa.string())
         array = array.cast(pa.string()) if pa.types.is_large_string(array.type) else array
@@ -189,9 +193,24 @@ def _spread(attribute: Attribute, values: npt.NDArray[Any], n: int) -> npt.NDArr
     return np.broadcast_to(values.reshape(-1), (n,))
 
 
+def _numbers(attribute: Attribute, values: Any, kinds: str) -> npt.NDArray[Any]:
+    """The bounds as an array of one of these NumPy kinds; `O` where only Python is exact."""
+    if not isinstance(values, np.ma.MaskedArray):
+        array = np.asarray(values)
+        mixed = array.dtype.kind == "f" and isinstance(values, (list, tuple))
+        if array.dtype == np.uint64 or (mixed and any(isinstance(v, int) for v in values)):
+            array = np.asarray(values, dtype=object)
+        if array.dtype.kind in kinds:
+            return array
+    raise InvalidQuery(
+        f"the bounds of {attribute.name!r} must be {attribute.type.value} values, or ±inf for none"
+    )
+
+
 def _double_bounds(attribute: Attribute, bounds: Any, n: int) -> tuple[Doubles, Doubles]:
+    pair = [_numbers(attribute, b, "iufO") for b in _pair(attribute, bounds)]
     try:
-        low, high = (np.asarray(b, dtype=np.float64) for b in _pair(attribute, bounds))
+        low, high = (array.astype(np.float64) for array in pair)
     except (TypeError, ValueError, OverflowError):
         raise InvalidQuery(f"the bounds of {attribute.name!r} must be numbers") from None
     # Adding zero turns -0.0 into 0.0.
@@ -205,7 +224,7 @@ def _integer_bounds(attribute: Attribute, bounds: Any, n: int) -> tuple[Integers
     last = _spread(attribute, _int64(attribute, high, below=True), n)
     if attribute.type is Type.TIMESTAMP:
         for ends, none in ((first, MIN_BIGINT), (last, MAX_BIGINT)):
-            if ((ends != none) & ((ends < _YEAR_1) | (ends > _YEAR_9999))).any():
+            if ((ends != none) & ((ends < YEAR_1) | (ends > YEAR_9999))).any():
                 raise InvalidRange(
                     f"a bound of {attribute.name!r} is outside the years 1 to 9999; ±inf is none"
                 )
@@ -214,23 +233,34 @@ def _integer_bounds(attribute: Attribute, bounds: Any, n: int) -> tuple[Integers
 
 def _int64(attribute: Attribute, values: Any, below: bool) -> Integers:
     """The least integers >= the values, or, `below`, the greatest ones < them."""
-    if isinstance(values, datetime):
-        values = micros_of(values)
-    array = np.asarray(values)
-    if attribute.type is Type.TIMESTAMP and array.dtype.kind == "M":
-        if np.isnat(array).any():
-            raise InvalidRange(f"a bound of {attribute.name!r} is no time (NaT)")
-        array = array.astype("datetime64[us]").astype(np.int64)
-    if array.dtype.kind == "f":
+    is_time = attribute.type is Type.TIMESTAMP
+    array = _numbers(attribute, values, "iufOM" if is_time else "iufO")
+    kind = array.dtype.kind
+    if kind == "O":
+        exact = [_exact(attribute, v, below) for v in array.ravel()]
+        return np.array(exact, dtype=np.int64).reshape(array.shape)
+    if kind == "f":
         return _from_doubles(attribute, array.astype(np.float64), below)
-    if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array > MAX_BIGINT).any()):
-        raise InvalidQuery(
-            f"the bounds of {attribute.name!r} must be {attribute.type.value} values"
-        )
+    if kind == "M":
+        array = _microseconds(attribute, array)
     integers = array.astype(np.int64)
     if below and (integers == MIN_BIGINT).any():
-        raise InvalidRange(f"no BIGINT is below the upper bound {MIN_BIGINT} of {attribute.name!r}")
+        raise InvalidRange(f"no value is below the upper bound {MIN_BIGINT} of {attribute.name!r}")
     return integers - below
+
+
+def _exact(attribute: Attribute, value: Any, below: bool) -> int:
+    if isinstance(value, datetime) and attribute.type is Type.TIMESTAMP:
+        value = micros_of(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidQuery(
+            f"the bounds of {attribute.name!r} must be {attribute.type.value} values, not {value!r}"
+        )
+    if isinstance(value, float):
+        return int(_from_doubles(attribute, np.array(value), below))
+    if not MIN_BIGINT <= value - below <= MAX_BIGINT:
+        raise InvalidRange(f"the bound {value} of {attribute.name!r} is beyond BIGINT")
+    return value - below
 
 
 def _from_doubles(attribute: Attribute, values: Doubles, below: bool) -> Integers:
@@ -239,10 +269,18 @@ def _from_doubles(attribute: Attribute, values: Doubles, below: bool) -> Integer
     if (values == (-INF if below else INF)).any():
         raise InvalidRange(f"{attribute.name!r} has an infinite bound on the wrong side")
     finite = np.isfinite(values)
-    if (np.abs(values[finite]) >= 2.0**63).any():
-        raise InvalidRange(f"a bound of {attribute.name!r} is beyond BIGINT; ±inf means no bound")
-    integers = np.ceil(np.where(finite, values, 0.0)).astype(np.int64) - below
-    return np.where(finite, integers, np.where(values > 0, MAX_BIGINT, MIN_BIGINT))
+    inner = np.ceil(np.where(finite, values, 0.0))
+    if ((inner < -(2.0**63) + below) | (inner >= 2.0**63)).any():
+        raise InvalidRange(f"a bound of {attribute.name!r} is beyond BIGINT; ±inf is none")
+    return np.where(finite, inner.astype(np.int64) - below, MAX_BIGINT if below else MIN_BIGINT)
+
+
+def _microseconds(attribute: Attribute, times: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Times of any unit, rounded up to whole microseconds."""
+    if np.isnat(times).any():
+        raise InvalidRange(f"a bound of {attribute.name!r} is no time (NaT)")
+    whole = times.astype("datetime64[us]")
+    return whole.astype(np.int64) + (whole.astype(times.dtype) < times)
 
 
 def _key_array(attribute: Attribute, values: Any, n: int) -> pa.Array:
@@ -250,24 +288,22 @@ def _key_array(attribute: Attribute, values: Any, n: int) -> pa.Array:
         values = [values] * n
     try:
         array = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
-        array = array.cast(pa.string())
+        array = array.cast(pa.string()) if pa.types.is_large_string(array.type) else array
     except (pa.ArrowException, UnicodeError, TypeError):
         array = None
-    if array is None or array.null_count or len(array) != n:
+    if array is None or array.type != pa.string() or array.null_count or len(array) != n:
         raise InvalidQuery(
             f"{attribute.name!r} is STRING: give one string for each of the {n} ids, or one for all"
         )
     return array
 
 
-def _check_order(
-    attribute: Attribute, ids: pa.Array, bad: npt.NDArray[np.bool_], low: Any, high: Any
-) -> None:
+def _check_order(attribute: Attribute, ids: pa.Array, bad: npt.NDArray[np.bool_]) -> None:
     if bad.any():
         i = int(np.argmax(bad))
         raise InvalidRange(
-            f"query {ids[i].as_py()!r}: the bounds of {attribute.name!r} need lo < hi,"
-            f" not {low[i]} and {high[i]}"
+            f"query {ids[i].as_py()!r} (number {i}): the bounds of {attribute.name!r} need lo < hi,"
+            " and neither may be NaN"
         )
 
 

@@ -15,13 +15,23 @@ from os import PathLike, fspath
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from watchline import sql
 from watchline.catalog import codec
 from watchline.catalog.boxes import block_of
 from watchline.catalog.explain import explain
 from watchline.catalog.log import SCHEMA, Conflict, DeltaLog, Log, MemoryLog
-from watchline.catalog.state import Commit, Queries, State, box_rows, command_rows, commits, steps
+from watchline.catalog.state import (
+    Commit,
+    Queries,
+    State,
+    box_rows,
+    check_id,
+    command_rows,
+    commits,
+    steps,
+)
 from watchline.errors import (
     CatalogBusy,
     DuplicateQuery,
@@ -96,18 +106,20 @@ class Catalog:
     def explain(self, query_id: str, version: int | None = None) -> str:
         """How Watchline understands a query."""
         state = self._at(version)
-        found = state.queries().find(query_id)
+        found = state.queries().find(check_id(query_id))
         if found is None:
             raise _unknown_query(state, query_id)
         return explain(found, state.streams)
 
     def _refresh(self) -> State:
         with self._lock:
-            newest = self._log.version()
-            state = self._state
-            if newest > state.version:
-                state.apply(self._log.read(state.version, newest), newest)
-            return state
+            oldest, newest = self._log.versions()
+            if oldest != self._state.oldest:
+                # History was forgotten, perhaps between our version and the newest: start over.
+                self._state = State(oldest)
+            if newest > self._state.version:
+                self._state.apply(self._log.read(self._state.version, newest), newest)
+            return self._state
 
     def _at(self, version: int | None) -> State:
         with self._lock:
@@ -121,6 +133,8 @@ class Catalog:
 
     def _check_version(self, version: int) -> None:
         state = self._refresh()
+        if not isinstance(version, int):
+            raise UnknownVersion(f"a version is a whole number, not {version!r}")
         if not 0 <= version <= state.version:
             raise UnknownVersion(f"there is no version {version!r}: the newest is {state.version}")
         if version < state.oldest:
@@ -136,6 +150,8 @@ class Catalog:
         Gives what the last statement asks for: a list of streams or the `Queries` for SHOW, a text
         for EXPLAIN, the new version for a command.
         """
+        if not isinstance(text, str):
+            raise InvalidQuery(f"a statement is a string, not {type(text).__name__}")
         syntaxes = sql.parse(text)
         last: sql.Statement | None = None
 
@@ -155,7 +171,7 @@ class Catalog:
             if isinstance(last, sql.ShowStreams):
                 return self.streams(version)
             if isinstance(last, sql.ExplainQuery):
-                return self.explain(last.id)
+                return self.explain(last.id, version)
             return version
 
     def drop(self, query_id: str) -> int:
@@ -163,7 +179,7 @@ class Catalog:
 
         def plan(state: State, version: int) -> pa.Table:
             draft = _Draft(state)
-            draft.command(sql.DropQuery(query_id))
+            draft.command(sql.DropQuery(check_id(query_id)))
             return command_rows(version, draft.rows)
 
         return self._commit(plan)
@@ -180,6 +196,8 @@ class Catalog:
 
         def plan(state: State, version: int) -> pa.Table:
             declared = _stream(state, stream)
+            if not isinstance(bounds, Mapping):
+                raise InvalidQuery('bounds must be a mapping, as in {"price": (lo, hi)}')
             for name in bounds:
                 _check_attribute(declared, name)
             block = block_of(declared, ids, bounds, emit, version)
@@ -206,11 +224,11 @@ class Catalog:
             state = self._refresh()
             rows = _without_history(self._log.read(0, state.version), oldest)
             try:
-                self._log.rewrite(rows)
+                self._log.rewrite(rows, oldest)
             except Conflict:
                 _back_off(attempt)
                 continue
-            state.oldest = oldest
+            self._refresh()
             return
         raise CatalogBusy("other writers won every attempt to forget old versions: try again")
 
@@ -255,6 +273,8 @@ class _Draft:
             if statement.name in self.streams or not statement.if_exists:
                 self._drop_stream(statement.name)
         else:
+            if isinstance(statement, sql.ExplainQuery) and not self._has(statement.id):
+                raise _unknown_query(self._state, statement.id)
             return False
         return True
 
@@ -314,27 +334,27 @@ class _Draft:
 
 
 def _without_history(rows: pa.Table, oldest: int) -> pa.Table:
-    """The rows that versions from `oldest` on need, and a mark of where history now begins."""
+    """The rows that versions from `oldest` on need; each keeps its version, for `explain`."""
+    before = rows.filter(pc.less_equal(rows["version"], oldest))
+    after = rows.filter(pc.greater(rows["version"], oldest))
     past = State()
-    before = rows.filter(pa.compute.less_equal(rows["version"], oldest))
-    after = rows.filter(pa.compute.greater(rows["version"], oldest))
     past.apply(before, oldest)
-    living = {(e.version, i) for i, e in past.entries.items()}
-    kept = [
-        row
-        for row, _ in steps(before)
-        if (row["version"], row["id"]) in living
-        or (row["op"] == "stream" and codec.loads(row["definition"]) == past.streams.get(row["id"]))
-    ]
-    # Each keeps its version, so positions and `explain` stay true; the mark comes after them.
-    commands = [{**dict.fromkeys(SCHEMA.names), **row} for row in kept]
-    mark = {"version": oldest, "position": -1, "op": "oldest"}
-    tables = [pa.Table.from_pylist([*commands, mark], schema=SCHEMA)]
+    # Of several rows about one name the last one made what is there now.
+    made: dict[tuple[bool, str], dict[str, Any]] = {}
+    for row, _ in steps(before):
+        if row["op"] in ("stream", "query", "replace"):
+            made[row["op"] == "stream", row["id"]] = row
+    kept = [row for (is_stream, name), row in made.items() if name in past.living(is_stream)]
+    blank = dict.fromkeys(SCHEMA.names)
+    commands = [{**blank, **row, "op": row["op"].replace("replace", "query")} for row in kept]
+    tables = [pa.Table.from_pylist(commands, schema=SCHEMA)]
     tables += [box_rows(block, block.version) for block in past.blocks]
     return pa.concat_tables([*tables, after])
 
 
 def _stream(state: State, name: str) -> Stream:
+    if not isinstance(name, str):
+        raise InvalidQuery(f"a stream's name is a string, not {name!r}")
     if name not in state.streams:
         raise _unknown_stream(name, state.streams)
     return state.streams[name]
@@ -342,6 +362,8 @@ def _stream(state: State, name: str) -> Stream:
 
 def _check_attribute(stream: Stream, name: str) -> None:
     names = [a.name for a in stream.attributes]
+    if not isinstance(name, str):
+        raise InvalidQuery(f"an attribute's name is a string, not {name!r}")
     if name not in names:
         raise UnknownAttribute(
             f"stream {stream.name!r} has no attribute {name!r}" + sql.hint(name, names)

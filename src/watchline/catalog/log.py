@@ -34,6 +34,7 @@ CLEAN_VERSIONS = 1_024
 
 _NAME = "watchline catalog"
 _TRANSACTION = "watchline"
+_OLDEST = "watchline oldest"
 _CONFIGURATION = {
     "delta.checkpointInterval": "64",
     "delta.logRetentionDuration": "interval 1 hours",
@@ -64,8 +65,8 @@ class Conflict(Exception):
 class Log(Protocol):
     """Where commands are kept. Versions count from 1; 0 is the empty catalog."""
 
-    def version(self) -> int:
-        """The newest version, also of other writers."""
+    def versions(self) -> tuple[int, int]:
+        """The oldest version kept and the newest one, also of other writers."""
 
     def read(self, after: int, upto: int) -> pa.Table:
         """The rows of the versions after < v <= upto, in order."""
@@ -73,8 +74,8 @@ class Log(Protocol):
     def append(self, version: int, rows: pa.Table) -> None:
         """Write this version durably; Conflict if it exists."""
 
-    def rewrite(self, rows: pa.Table) -> None:
-        """Replace all rows up to their newest version; Conflict if there are newer ones."""
+    def rewrite(self, rows: pa.Table, oldest: int) -> None:
+        """Replace all rows, keeping versions from `oldest` on; Conflict if there are newer rows."""
 
     def compact(self) -> None:
         """Merge small files and delete what nothing refers to."""
@@ -85,20 +86,20 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self._rows = SCHEMA.empty_table()
-        self._version = 0
+        self._oldest = self._newest = 0
 
-    def version(self) -> int:
-        return self._version
+    def versions(self) -> tuple[int, int]:
+        return self._oldest, self._newest
 
     def read(self, after: int, upto: int) -> pa.Table:
         return _between(self._rows, after, upto)
 
     def append(self, version: int, rows: pa.Table) -> None:
         self._rows = pa.concat_tables([self._rows, rows])
-        self._version = version
+        self._newest = version
 
-    def rewrite(self, rows: pa.Table) -> None:
-        self._rows = rows
+    def rewrite(self, rows: pa.Table, oldest: int) -> None:
+        self._rows, self._oldest = rows, oldest
 
     def compact(self) -> None:
         self._rows = self._rows.combine_chunks()
@@ -125,9 +126,10 @@ class DeltaLog:
     """The log as a Delta table under a local path or an object store's URL."""
 
     def __init__(self, uri: str, create: bool, storage_options: dict[str, str] | None = None):
-        self.uri = uri
+        self.name = uri
         self._options = storage_options
         self._folder = _local_folder(uri)
+        self._uri = self._folder if self._folder is not None else uri
         with self._readable():
             self._table = self._open(create)
         self._check_format()
@@ -139,11 +141,11 @@ class DeltaLog:
 
         if self._folder is not None:
             self._check_folder(self._folder, create)
-        if not DeltaTable.is_deltatable(self.uri, self._options):
+        if not DeltaTable.is_deltatable(self._uri, self._options):
             if not create:
-                raise CatalogError(f"there is no catalog at {self.uri}")
+                raise CatalogError(f"there is no catalog at {self.name}")
             self._create()
-        return DeltaTable(self.uri, storage_options=self._options)
+        return DeltaTable(self._uri, storage_options=self._options)
 
     def _create(self) -> None:
         from deltalake import DeltaTable
@@ -151,7 +153,7 @@ class DeltaLog:
 
         try:
             DeltaTable.create(
-                self.uri,
+                self._uri,
                 SCHEMA,
                 mode="error",
                 name=_NAME,
@@ -161,32 +163,32 @@ class DeltaLog:
             )
         except DeltaError:
             # Another process may have created it in the meantime: then all is well.
-            if not DeltaTable.is_deltatable(self.uri, self._options):
+            if not DeltaTable.is_deltatable(self._uri, self._options):
                 raise
         if self._folder is not None:
             _sync_commit(self._folder, 0)
 
     def _check_folder(self, folder: str, create: bool) -> None:
         if os.path.exists(folder) and not os.path.isdir(folder):
-            raise CatalogError(f"{self.uri} is a file: a catalog is a folder, name another path")
+            raise CatalogError(f"{self.name} is a file: a catalog is a folder, name another path")
         if not os.path.isdir(folder):
             if not create:
-                raise CatalogError(f"there is no catalog at {self.uri}")
+                raise CatalogError(f"there is no catalog at {self.name}")
             return
         # Listing also tells an unreadable folder from one that holds no catalog.
         if "_delta_log" not in os.listdir(folder) and os.listdir(folder):
             raise CatalogError(
-                f"{self.uri} holds other files and no catalog: name an empty or a new folder"
+                f"{self.name} holds other files and no catalog: name an empty or a new folder"
             )
 
     def _check_format(self) -> None:
         metadata = self._table.metadata()
         if metadata.name != _NAME:
-            raise CatalogError(f"{self.uri} is a Delta table, but not a Watchline catalog")
+            raise CatalogError(f"{self.name} is a Delta table, but not a Watchline catalog")
         found = (metadata.description or "").removeprefix("format ")
         if not found.isdigit() or int(found) > FORMAT:
             raise CatalogError(
-                f"the catalog at {self.uri} has format {found or 'unknown'}; this Watchline reads"
+                f"the catalog at {self.name} has format {found or 'unknown'}; this Watchline reads"
                 f" formats up to {FORMAT}: upgrade Watchline"
             )
 
@@ -196,17 +198,20 @@ class DeltaLog:
 
         try:
             yield
-        except (OSError, DeltaError) as error:
+        except (OSError, DeltaError, pa.ArrowException) as error:
             raise CatalogError(
-                f"the catalog at {self.uri} cannot be opened or read: {_reason(error)}"
+                f"the catalog at {self.name} cannot be opened or read: {_reason(error)}"
             ) from error
 
     # --- reading
 
-    def version(self) -> int:
+    def versions(self) -> tuple[int, int]:
         with self._readable():
             self._refresh()
-        return self._table.transaction_version(_TRANSACTION) or 0
+        return self._mark(_OLDEST), self._mark(_TRANSACTION)
+
+    def _mark(self, name: str) -> int:
+        return self._table.transaction_version(name) or 0
 
     def _refresh(self) -> None:
         from deltalake import DeltaTable
@@ -216,7 +221,7 @@ class DeltaLog:
             self._table.update_incremental()
         except DeltaError:
             # Delta's own log may have been cleaned past the place we were at.
-            self._table = DeltaTable(self.uri, storage_options=self._options)
+            self._table = DeltaTable(self._uri, storage_options=self._options)
 
     def read(self, after: int, upto: int) -> pa.Table:
         if upto <= after:
@@ -254,18 +259,18 @@ class DeltaLog:
     # --- writing
 
     def append(self, version: int, rows: pa.Table) -> None:
-        self._write(rows, "append", version)
+        self._write(rows, "append", {_TRANSACTION: version})
         self._tidy(version)
 
-    def rewrite(self, rows: pa.Table) -> None:
-        newest = self._table.transaction_version(_TRANSACTION) or 0
-        self._write(rows, "overwrite", newest)
+    def rewrite(self, rows: pa.Table, oldest: int) -> None:
+        # Claiming the newest version again fails if another writer claims the next one meanwhile.
+        self._write(rows, "overwrite", {_TRANSACTION: self._mark(_TRANSACTION), _OLDEST: oldest})
 
-    def _write(self, rows: pa.Table, mode: str, version: int) -> None:
+    def _write(self, rows: pa.Table, mode: str, marks: dict[str, int]) -> None:
         from deltalake import CommitProperties, Transaction, write_deltalake
         from deltalake.exceptions import CommitFailedError, DeltaError
 
-        claim = CommitProperties(app_transactions=[Transaction(_TRANSACTION, version)])
+        claim = CommitProperties(app_transactions=[Transaction(*mark) for mark in marks.items()])
         try:
             write_deltalake(self._table, rows, mode=mode, commit_properties=claim)
         except CommitFailedError as error:
@@ -281,7 +286,7 @@ class DeltaLog:
                 raise self._unwritable(error) from error
 
     def _unwritable(self, error: Exception) -> CatalogError:
-        return CatalogError(f"the catalog at {self.uri} cannot be written: {_reason(error)}")
+        return CatalogError(f"the catalog at {self.name} cannot be written: {_reason(error)}")
 
     def _tidy(self, version: int) -> None:
         """Keep commits cheap. A failure costs only speed: other writers may be at the same."""
@@ -317,10 +322,18 @@ class DeltaLog:
 
 def _local_folder(uri: str) -> str | None:
     """The folder of a local catalog, None for an object store."""
+    try:
+        uri.encode()
+    except UnicodeEncodeError:
+        raise CatalogError(f"the path {uri!r} is not valid Unicode: name another") from None
     parsed = urlparse(uri)
-    if parsed.scheme == "file":
-        return unquote(parsed.path)
-    return uri if "://" not in uri else None
+    if parsed.scheme != "file" and "://" in uri:
+        return None
+    folder = unquote(parsed.path) if parsed.scheme == "file" else uri
+    if "%" in folder:
+        # deltalake would decode it and look elsewhere.
+        raise CatalogError(f"the path {folder} has a '%', which Delta cannot keep: name another")
+    return folder
 
 
 def _reason(error: Exception) -> str:

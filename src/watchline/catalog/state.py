@@ -8,7 +8,7 @@ all its drops of one read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from watchline.catalog import codec
 from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.log import SCHEMA
-from watchline.errors import UnknownQuery
+from watchline.errors import InvalidQuery, UnknownQuery
 from watchline.model import Query, Stream
 
 Row = dict[str, Any]
@@ -63,10 +63,10 @@ class Queries:
             yield from block.queries()
 
     def __contains__(self, query_id: object) -> bool:
-        return isinstance(query_id, str) and self.find(query_id) is not None
+        return self.find(check_id(query_id)) is not None
 
     def __getitem__(self, query_id: str) -> Query:
-        found = self.find(query_id)
+        found = self.find(check_id(query_id))
         if found is None:
             raise UnknownQuery(f"there is no query {query_id!r} at version {self.version}")
         return found.query if isinstance(found, Entry) else found[0].query(found[1])
@@ -75,10 +75,7 @@ class Queries:
         """The entry, or the block and the place in it."""
         if query_id in self.entries:
             return self.entries[query_id]
-        for block in self.blocks:
-            if (i := block.position(query_id)) >= 0:
-                return block, i
-        return None
+        return next(((b, i) for b in self.blocks if (i := b.position(query_id)) >= 0), None)
 
     def ids(self) -> Iterator[str]:
         yield from self.entries
@@ -99,6 +96,17 @@ class Queries:
         return f"<{len(self):,} queries at version {self.version}>"
 
 
+def check_id(query_id: object) -> str:
+    """A query id as callers may give it: a string that can be stored."""
+    if not isinstance(query_id, str):
+        raise InvalidQuery(f"a query id is a string, not {query_id!r}")
+    try:
+        query_id.encode()
+    except UnicodeEncodeError:
+        raise InvalidQuery(f"the query id {query_id!r} is not valid Unicode") from None
+    return query_id
+
+
 @dataclass(frozen=True)
 class Commit:
     """What one version changed, net: a replaced query is dropped and added."""
@@ -113,9 +121,9 @@ class Commit:
 class State:
     """All streams and queries at `version`."""
 
-    def __init__(self) -> None:
+    def __init__(self, oldest: int = 0) -> None:
         self.version = 0
-        self.oldest = 0
+        self.oldest = oldest
         self.streams: dict[str, Stream] = {}
         self.entries: dict[str, Entry] = {}
         self.blocks: list[BoxBlock] = []
@@ -128,7 +136,7 @@ class State:
             if op == "stream":
                 self.streams[name] = codec.loads(row["definition"])
             elif op == "drop stream":
-                del self.streams[name]
+                self.streams.pop(name)
             elif op in ("query", "replace"):
                 if op == "replace" and name not in self.entries:
                     dead_boxes.add(name)
@@ -141,8 +149,6 @@ class State:
                 # Ids may be used again after a drop: settle the drops before the newcomers.
                 self._bury(dead_boxes)
                 self.blocks.append(block)
-            elif op == "oldest":
-                self.oldest = row["version"]
         self._bury(dead_boxes)
         self.version = version
 
@@ -151,6 +157,10 @@ class State:
             left = (block.without(dead) for block in self.blocks)
             self.blocks = [block for block in left if len(block)]
             dead.clear()
+
+    def living(self, streams: bool) -> Container[str]:
+        """The names of the streams, or of the queries registered as SQL."""
+        return self.streams if streams else self.entries
 
     def queries(self) -> Queries:
         return Queries(self.version, dict(self.entries), tuple(self.blocks))
@@ -212,7 +222,7 @@ def steps(rows: pa.Table) -> Iterator[tuple[Row, BoxBlock | None]]:
     """The commands in order; the boxes of a bulk registration come as one block."""
     commands = np.flatnonzero(pc.not_equal(rows["op"], "box").to_numpy())
     # The boxes of a block follow its description, so the gap to the next command holds them.
-    ends = np.append(commands[1:], rows.num_rows)
+    ends = np.append(commands, rows.num_rows)[1:]
     columns = ["version", "position", "op", "id", "definition", "text"]
     listed = rows.select(columns).take(pa.array(commands)).to_pylist()
     for row, start, end in zip(listed, commands, ends, strict=True):

@@ -64,7 +64,7 @@ file_option = click.option(
     "--file",
     "-f",
     "file",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("r", encoding="utf-8-sig"),
     help="Read statements from a file, - for standard input.",
 )
 
@@ -225,8 +225,11 @@ def stream_add(statement: tuple[str, ...], file: Any, as_json: bool, catalog: st
         if not isinstance(syntax, StreamSyntax):
             syntax.place.refuse("expected CREATE STREAM here")
         sql.bind(syntax, {})  # a bad statement must not leave an empty catalog behind
-    version = _open(catalog, create=True).execute(text)
+    opened = _open(catalog, create=True)
+    known = {s.name for s in opened.streams()}
+    version = opened.execute(text)
     names = [s.name.text for s in syntaxes if isinstance(s, StreamSyntax)]
+    names = [name for name in names if name not in known]  # IF NOT EXISTS
     _report({"version": version, "streams": names}, _counted("stream", names, version), as_json)
 
 
@@ -262,6 +265,8 @@ def _text(statement: tuple[str, ...], file: Any) -> str:
 
 
 def _counted(what: str, names: list[str], version: int) -> str:
+    if not names:
+        return f"nothing to do: all of it exists (version {version})"
     plural = {"query": "queries", "stream": "streams"}[what]
     listed = names[0] if len(names) == 1 else f"{len(names):,} {plural}"
     return f"registered {listed} (version {version})"
@@ -303,9 +308,7 @@ def _stream_record(s: Stream) -> dict[str, Any]:
 
 
 def _body(q: Query) -> str:
-    """The statement from FROM on, without what other columns of the table say."""
-    body = repr(q).partition(" FROM ")[2].removesuffix(f" EMIT {q.emit.value}")
-    return body if len(body) <= 200 else body[:199] + "…"
+    return q.body if len(q.body) <= 200 else q.body[:199] + "…"
 
 
 def _table(header: list[str], rows: list[list[str]]) -> None:

@@ -32,6 +32,7 @@ from watchline.model.condition import (
     condition_sql,
     conjoin,
     conjunction,
+    in_range,
     nearest_double,
     range_where,
 )
@@ -55,7 +56,14 @@ from watchline.model.region import (
     Polygon,
     Region,
 )
-from watchline.model.text import UNIT_MICROSECONDS, interval_sql, micros_of, name_sql
+from watchline.model.text import (
+    UNIT_MICROSECONDS,
+    YEAR_1,
+    YEAR_9999,
+    interval_sql,
+    micros_of,
+    name_sql,
+)
 
 __all__ = [
     "INF",
@@ -64,6 +72,8 @@ __all__ = [
     "MIN_BIGINT",
     "TRUE",
     "UNIT_MICROSECONDS",
+    "YEAR_1",
+    "YEAR_9999",
     "Atom",
     "Attribute",
     "Box",
@@ -96,6 +106,7 @@ __all__ = [
     "condition_sql",
     "conjoin",
     "conjunction",
+    "in_range",
     "interval_sql",
     "micros_of",
     "name_sql",

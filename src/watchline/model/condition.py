@@ -56,8 +56,9 @@ class Range:
     hi: Bound = INF
 
     def __post_init__(self) -> None:
-        # `not <` also refuses NaN, which compares false with everything.
-        if not self.lo < self.hi:
+        # `not <` also refuses NaN, which compares false with everything; below -MAX_DOUBLE there
+        # is only -inf, and only finite values are ever compared.
+        if not self.lo < self.hi or self.hi <= -MAX_DOUBLE:
             raise InvalidRange(
                 f"a range needs lo < hi, not [{self.lo}, {self.hi}): it would hold no value"
             )
@@ -67,10 +68,6 @@ class Range:
 
     def __contains__(self, value: Bound) -> bool:
         return self.lo <= value < self.hi
-
-    def intersect(self, other: Range) -> Range | None:
-        lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
-        return Range(lo, hi) if lo < hi else None
 
     def __repr__(self) -> str:
         return f"[{self.lo}, {self.hi})"
@@ -168,6 +165,13 @@ class InRange:
         if self.attribute.type is Type.TIMESTAMP:
             return timestamp_sql(int(value))
         return number_sql(value)
+
+
+def in_range(attribute: Attribute, values: Range) -> InRange | NotNull:
+    """The atom for a range. Every integer is within no bounds; a double might be infinite."""
+    if values == Range() and attribute.type is not Type.DOUBLE:
+        return NotNull(attribute)
+    return InRange(attribute, values)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -275,14 +279,12 @@ Condition = tuple[Conjunction, ...]
 
 def conjoin(a: Conjunction, b: Conjunction) -> Conjunction | None:
     """Both at once; None where that is a contradiction."""
-    if not a.atoms or not b.atoms:
-        return a if a.atoms else b
-    return conjunction(a.atoms + b.atoms)
+    return conjunction(a.atoms + b.atoms) if a.atoms and b.atoms else a if a.atoms else b
 
 
 def conjunction(atoms: Iterable[Atom]) -> Conjunction | None:
     """All the atoms in canonical form: one per attribute or pair, sorted; None if contradictory."""
-    values: dict[tuple[str, str], ValueAtom] = {}
+    values: dict[tuple[str, str], list[ValueAtom]] = {}
     pairs: dict[tuple[tuple[str, str], tuple[str, str]], Compare] = {}
     for atom in atoms:
         if isinstance(atom, Compare):
@@ -292,41 +294,37 @@ def conjunction(atoms: Iterable[Atom]) -> Conjunction | None:
                 return None
             pairs[pair] = Compare(atom.left, atom.right, orders)
         else:
-            key = atom.attribute.key
-            merged = _both(values[key], atom) if key in values else atom
-            if merged is None:
-                return None
-            values[key] = merged
+            values.setdefault(atom.attribute.key, []).append(atom)
+    merged = {key: _merged(same) for key, same in values.items()}
+    if None in merged.values():
+        return None
     # A comparison already asks for a value on either side.
     for key in {key for pair in pairs for key in pair}:
-        if isinstance(values.get(key), IsNull):
+        if isinstance(merged.get(key), IsNull):
             return None
-        if isinstance(values.get(key), NotNull):
-            del values[key]
-    return Conjunction(
-        tuple(values[key] for key in sorted(values)) + tuple(pairs[pair] for pair in sorted(pairs))
-    )
+        if isinstance(merged.get(key), NotNull):
+            del merged[key]
+    kept = [atom for _, atom in sorted(merged.items(), key=lambda item: item[0]) if atom]
+    return Conjunction((*kept, *(pairs[pair] for pair in sorted(pairs))))
 
 
-def _both(a: ValueAtom, b: ValueAtom) -> ValueAtom | None:
-    """Two atoms on one attribute as one; None if they exclude each other."""
-    if isinstance(a, IsNull) or isinstance(b, IsNull):
-        return a if a == b else None
-    if isinstance(a, NotNull):
-        return b
-    if isinstance(b, NotNull):
-        return a
-    if isinstance(a, InRange):
-        assert isinstance(b, InRange)
-        common = a.range.intersect(b.range)
-        return InRange(a.attribute, common) if common else None
-    assert not isinstance(b, InRange)
-    if isinstance(a, NoneOf) and isinstance(b, NoneOf):
-        return NoneOf(a.attribute, tuple(sorted({*a.values, *b.values})))
-    if isinstance(a, NoneOf):
-        a, b = b, a
-    keep = set(a.values) & set(b.values) if isinstance(b, OneOf) else set(a.values) - set(b.values)
-    return OneOf(a.attribute, tuple(sorted(keep))) if keep else None
+def _merged(atoms: list[ValueAtom]) -> ValueAtom | None:
+    """All atoms on one attribute as one; None if they exclude each other."""
+    if len(atoms) == 1:
+        return atoms[0]
+    attribute = atoms[0].attribute
+    if any(isinstance(a, IsNull) for a in atoms):
+        return atoms[0] if all(isinstance(a, IsNull) for a in atoms) else None
+    ranges = [a.range for a in atoms if isinstance(a, InRange)]
+    if ranges:
+        lo, hi = max(r.lo for r in ranges), min(r.hi for r in ranges)
+        return InRange(attribute, Range(lo, hi)) if lo < hi else None
+    excluded = {v for a in atoms if isinstance(a, NoneOf) for v in a.values}
+    allowed = [set(a.values) for a in atoms if isinstance(a, OneOf)]
+    if allowed:
+        left = set.intersection(*allowed) - excluded
+        return OneOf(attribute, tuple(sorted(left))) if left else None
+    return NoneOf(attribute, tuple(sorted(excluded))) if excluded else NotNull(attribute)
 
 
 def condition_sql(condition: Condition) -> str:

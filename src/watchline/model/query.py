@@ -44,10 +44,11 @@ class Stream:
     max_speed: float | None = None
 
     def __post_init__(self) -> None:
-        names = [a.name for a in self.attributes]
-        for name in names:
-            if names.count(name) > 1:
+        seen: set[str] = set()
+        for name in (a.name for a in self.attributes):
+            if name in seen:
                 raise InvalidQuery(f"stream {self.name!r} declares attribute {name!r} twice")
+            seen.add(name)
         self._needs("OBJECT", self.object, Type.BIGINT, Type.STRING)
         self._needs("TIME", self.time, Type.TIMESTAMP)
         for name in self.point or ():
@@ -201,9 +202,13 @@ class Query:
 
     def __repr__(self) -> str:
         columns = "*" if self.select is None else ", ".join(map(repr, self.select))
-        between = " CROSS JOIN " if self.cross else ", "
-        text = f"CREATE QUERY {name_sql(self.id)} AS SELECT {columns}"
-        text += f" FROM {between.join(map(repr, self.sources))}"
+        text = f"CREATE QUERY {name_sql(self.id)} AS SELECT {columns} FROM {self.body}"
+        return text if self.is_join else f"{text} EMIT {self.emit.value}"
+
+    @property
+    def body(self) -> str:
+        """The statement after FROM, up to what it emits."""
+        text = (" CROSS JOIN " if self.cross else ", ").join(map(repr, self.sources))
         if self.where != (TRUE,):
             text += f" WHERE {condition_sql(self.where)}"
         for clause in (self.region, self.knn):
@@ -212,6 +217,4 @@ class Query:
             text += f" FOR INTERVAL {interval_sql(self.lifetime)}"
         if self.accuracy:
             text += f" ACCURACY {number_sql(self.accuracy)}"
-        if not self.is_join:
-            text += f" EMIT {self.emit.value}"
         return text

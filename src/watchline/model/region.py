@@ -88,6 +88,15 @@ class Polygon:
 
     parts: tuple[tuple[bytes, ...], ...]
 
+    def __post_init__(self) -> None:
+        if not self.parts or not all(self.parts):
+            raise InvalidRange("a polygon needs at least one ring")
+        for ring in self.rings():
+            if len(ring) < 3:
+                raise InvalidRange("a ring of a polygon needs three corners or more")
+            if not np.isfinite(ring).all():
+                raise InvalidRange("the corners of a polygon must be finite numbers")
+
     @classmethod
     def of(cls, parts: Iterable[Iterable[npt.ArrayLike]]) -> Polygon:
         """From nested coordinates; a ring's repeated last vertex is dropped."""

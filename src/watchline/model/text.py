@@ -24,7 +24,9 @@ UNIT_MICROSECONDS = {
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Words with a meaning of their own in the language: as a name they are written in quotes.
 _RESERVED = frozenset(
-    "ACCURACY ALL AND ANY ARRAY AS ASC BETWEEN BY CASE CAST CIRCLE COLLATE CREATE CROSS"
+    "ALTER CONNECT_BY_ROOT GRANT INSERT LIST NULLABLE PARTITIONED_BY REGEXP RETURNING REVOKE"
+    " ROLLBACK TABLESAMPLE UNCACHE UNKNOWN"
+    " ACCURACY ALL AND ANY ARRAY AS ASC BETWEEN BY CASE CAST CIRCLE COLLATE CREATE CROSS"
     " CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATE DATETIME DEFAULT DESC"
     " DISTINCT DIV DROP ELSE EMIT END ESCAPE EXCEPT EXISTS EXPLAIN FALSE FILTER FOR FROM GLOB"
     " GROUP HAVING IF ILIKE IN INNER INSIDE INTERSECT INTERVAL INTO IS ISNULL JOIN KNN LATERAL"
@@ -72,6 +74,10 @@ def micros_of(moment: datetime) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     return (moment - _EPOCH) // _MICROSECOND
+
+
+# Times that have a literal: the calendar's years 1 to 9999.
+YEAR_1, YEAR_9999 = micros_of(datetime.min), micros_of(datetime.max)
 
 
 def interval_sql(micros: int) -> str:

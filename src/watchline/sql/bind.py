@@ -303,6 +303,8 @@ class _QueryBinder:
         if len(node.parts) > 2:
             place.refuse("a name has at most one dot: alias.attribute")
         qualifier = node.table
+        if not qualifier and node.args.get("table") is not None:
+            place.refuse("an alias must not be empty")
         if qualifier:
             _known(Word(qualifier, place), self.sources, f"there is no {qualifier!r} in FROM")
         owners = [qualifier] if qualifier else list(self.sources)

@@ -2,7 +2,7 @@
 
 NOT is pushed down to the comparisons first, which is sound in SQL's three-valued logic; then AND
 multiplies and OR adds. Contradictory conjunctions vanish as they appear. Cost: the number of
-conjunctions is bounded, and so is the number of products formed on the way.
+conjunctions is bounded, and so is the work of multiplying (`MAX_WORK` atoms touched).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from watchline.model import (
     INF,
     MAX_DOUBLE,
     TRUE,
+    Atom,
     Attribute,
     Condition,
     Conjunction,
-    InRange,
     IsNull,
     NoneOf,
     NotNull,
@@ -31,13 +31,15 @@ from watchline.model import (
     Type,
     compare,
     conjoin,
+    conjunction,
+    in_range,
     range_where,
 )
-from watchline.sql.constants import Constant, Moment, Null, constant, moment
+from watchline.sql.constants import ARITHMETIC, Constant, Moment, Null, constant, moment
 from watchline.sql.syntax import Place, place_of
 
 MAX_CONJUNCTIONS = 1_000
-MAX_PRODUCTS = 100_000
+MAX_WORK = 1_000_000
 
 _OPS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -67,15 +69,13 @@ class ConditionBinder:
     def __init__(self, resolve: Callable[[exp.Column], Attribute], around: Place):
         self._resolve = resolve
         self._around = around
-        self._products = 0
+        self._work = 0
 
     def bind(self, conditions: list[exp.Expr]) -> Condition:
         """All conditions together; refused if they can never hold."""
         result = self._all((self._dnf(node, negated=False) for node in conditions), conditions[0])
         if not result:
-            self._refuse(
-                conditions[0], "the condition can never be true: its parts contradict each other"
-            )
+            self._refuse(conditions[0], "the condition can never be true: no row can satisfy it")
         return (TRUE,) if TRUE in result else tuple(result)
 
     # --- logic
@@ -99,10 +99,20 @@ class ConditionBinder:
         return list(result)
 
     def _all(self, terms: Iterable[Conjunctions], node: exp.Expr) -> Conjunctions:
-        result: Conjunctions = [TRUE]
+        certain: list[Atom] = []
+        choices = []
         for term in terms:
-            self._products += len(result) * len(term)
-            if self._products > MAX_PRODUCTS:
+            if len(term) == 1:
+                certain += term[0].atoms
+            else:
+                choices.append(term)
+        # What holds in every alternative is merged once, not once per product.
+        base = conjunction(certain)
+        result: Conjunctions = [base] if base is not None else []
+        for term in choices:
+            sizes = [sum(len(c.atoms) + 1 for c in side) for side in (result, term)]
+            self._work += sizes[0] * len(term) + sizes[1] * len(result)
+            if self._work > MAX_WORK:
                 self._too_large(node)
             both = (conjoin(a, b) for a in result for b in term)
             result = list(dict.fromkeys(c for c in both if c is not None))
@@ -146,7 +156,7 @@ class ConditionBinder:
         self._refuse(
             node,
             "expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT;"
-            f" {_kind(node)} is not supported",
+            f" {self._quoted(node)} is none",
         )
 
     def _comparison(self, node: exp.Expr, op: str) -> Conjunctions:
@@ -181,7 +191,7 @@ class ConditionBinder:
         points = sorted({r for r in ranges if r is not None}, key=lambda r: r.lo)
         chosen = _gaps(points) if negated else points
         self._check_size(len(chosen), node)
-        return [c for r in chosen for c in _atoms(InRange(left, r))]
+        return [c for r in chosen for c in _atoms(in_range(left, r))]
 
     def _is(self, node: exp.Is, negated: bool) -> Conjunctions:
         left = self._operand(node.this)
@@ -227,9 +237,9 @@ class ConditionBinder:
         if op == "<>":
             point = self._range(attribute, "=", value, node)
             gaps = _gaps([point] if point else [])
-            return [c for r in gaps for c in _atoms(InRange(attribute, r))]
+            return [c for r in gaps for c in _atoms(in_range(attribute, r))]
         found = self._range(attribute, op, value, node)
-        return _atoms(InRange(attribute, found)) if found else []
+        return _atoms(in_range(attribute, found)) if found else []
 
     def _two_constants(self, a: Constant, op: str, b: Constant, node: exp.Expr) -> Conjunctions:
         if type(a) is not type(b) or isinstance(a, (Null, Moment)):
@@ -255,13 +265,15 @@ class ConditionBinder:
         return value
 
     def _refuse_operand(self, node: exp.Expr) -> NoReturn:
-        if node.find(exp.Column) and isinstance(node, (exp.Binary, exp.Neg)):
+        if isinstance(node, (exp.Predicate, exp.Connector, exp.Not)):
+            self._refuse(node, "comparisons do not chain: write x > 1 AND x < 5")
+        if isinstance(node, (*ARITHMETIC, exp.Mod, exp.Neg)) and node.find(exp.Column):
             self._refuse(
                 node,
                 "arithmetic on attributes is not supported: compute it as a column of the stream,"
                 " or move the constants to the other side",
             )
-        self._refuse(node, f"expected an attribute or a constant; {_kind(node)} is not supported")
+        self._refuse(node, f"expected an attribute or a constant; {self._quoted(node)} is neither")
 
     def _range(
         self, attribute: Attribute, op: str, value: Constant, node: exp.Expr
@@ -306,6 +318,13 @@ class ConditionBinder:
         # Finding the place walks the expression: only now, when it is needed.
         self._place(node).refuse(problem, cause)
 
+    def _quoted(self, node: exp.Expr) -> str:
+        place = self._place(node)
+        text = place.text[place.start : place.end]
+        if isinstance(node, exp.Func):
+            return f"the function {text.partition('(')[0]}"
+        return repr(text if len(text) <= 40 else text[:39] + "…")
+
     def _place(self, node: exp.Expr) -> Place:
         return place_of(node, self._around)
 
@@ -323,8 +342,8 @@ def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
     return terms
 
 
-def _atoms(atom: object) -> Conjunctions:
-    return [Conjunction((atom,))]  # type: ignore[arg-type]
+def _atoms(atom: Atom) -> Conjunctions:
+    return [Conjunction((atom,))]
 
 
 def _set(attribute: Attribute, values: tuple[str | bool, ...], negated: bool) -> Conjunctions:
@@ -340,11 +359,3 @@ def _gaps(points: list[Range]) -> list[Range]:
     ends = [*(p.lo for p in points), INF]
     pairs = zip(starts, ends, strict=True)
     return [Range(lo, hi) for lo, hi in pairs if lo < hi and hi > -MAX_DOUBLE]
-
-
-def _kind(node: exp.Expr) -> str:
-    if isinstance(node, exp.Func):
-        return f"the function {node.sql_name() if type(node) is not exp.Anonymous else node.name}"
-    return {"Like": "LIKE", "Mod": "%", "Subquery": "a subquery", "Select": "a subquery"}.get(
-        type(node).__name__, f"{type(node).__name__.upper()}"
-    )

@@ -7,21 +7,23 @@ Numbers are fractions until the type of the attribute they meet is known, so `0.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Union
 
 from sqlglot import exp
 
-from watchline.model import micros_of
+from watchline.model import YEAR_1, YEAR_9999, micros_of
 from watchline.sql.syntax import Place, place_of
 
 # Beyond float64 in either direction by a good margin; more would only let a text cost time.
 MAX_EXPONENT = 400
 MAX_BITS = 8_192
+MAX_DIGITS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Null:
 
 Constant = Union[Fraction, str, bool, Moment, Null]
 
-_ARITHMETIC: dict[type[exp.Expr], Callable[[Fraction, Fraction], Fraction]] = {
+ARITHMETIC: dict[type[exp.Expr], Callable[[Fraction, Fraction], Fraction]] = {
     exp.Add: operator.add,
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
@@ -59,7 +61,7 @@ def constant(node: exp.Expr, around: Place) -> Constant | None:
     if isinstance(node, exp.Neg):
         value = constant(node.this, around)
         return None if value is None else -_operand(value, node, around)
-    if type(node) in _ARITHMETIC:
+    if type(node) in ARITHMETIC:
         return _arithmetic(node, around)
     if isinstance(node, exp.Cast) and node.to.this in (exp.DType.TIMESTAMP, exp.DType.DATE):
         value = constant(node.this, around)
@@ -67,14 +69,44 @@ def constant(node: exp.Expr, around: Place) -> Constant | None:
     return None
 
 
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?"
+    r" ?(Z|[+-]\d\d(?::?\d\d)?)?"
+)
+
+
 def moment(text: str, place: Place) -> Moment:
+    """A time in ISO 8601, UTC where it names no zone."""
+    found = _TIME.fullmatch(text.strip())
     try:
-        return Moment(micros_of(datetime.fromisoformat(text.replace("Z", "+00:00"))))
+        if not found:
+            raise ValueError("not a time")
+        *whole, fraction, zone = found.groups()
+        numbers = [int(part or 0) for part in whole]
+        micros = int((fraction or "").ljust(6, "0"))
+        value = micros_of(datetime(*numbers, micros, tzinfo=_zone(zone)))  # type: ignore[misc, arg-type]
+        if not YEAR_1 <= value <= YEAR_9999:
+            raise ValueError("outside the calendar")
     except (ValueError, OverflowError) as error:
-        place.refuse(f"expected a time such as '2026-03-01 12:30:00', found {text[:40]!r}", error)
+        place.refuse(
+            "expected a time such as '2026-03-01 12:30:00' or '2026-03-01T12:30:00.25+01:00',"
+            f" found {text[:40]!r}",
+            error,
+        )
+    return Moment(value)
+
+
+def _zone(text: str | None) -> timezone:
+    if text is None or text == "Z":
+        return timezone.utc
+    hours, minutes = int(text[1:3]), int(text[3:].lstrip(":") or 0)
+    offset = timedelta(hours=hours, minutes=minutes)
+    return timezone(-offset if text[0] == "-" else offset)
 
 
 def _number(literal: exp.Literal, around: Place) -> Fraction:
+    if len(literal.this) > MAX_DIGITS:
+        place_of(literal, around).refuse(f"the number has more than {MAX_DIGITS:,} digits")
     try:
         value = Decimal(literal.this)
     except InvalidOperation:
@@ -93,7 +125,7 @@ def _arithmetic(node: exp.Expr, around: Place) -> Fraction | None:
     a, b = _operand(left, node, around), _operand(right, node, around)
     if isinstance(node, exp.Div) and not b:
         place_of(node, around).refuse("division by zero")
-    value = _ARITHMETIC[type(node)](a, b)
+    value = ARITHMETIC[type(node)](a, b)
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
         place_of(node, around).refuse("the constant needs more digits than Watchline computes with")
     return value

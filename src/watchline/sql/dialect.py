@@ -13,7 +13,7 @@ import re
 from typing import Any, ClassVar, NoReturn
 
 import sqlglot
-from sqlglot import Dialect, ParseError, Token, TokenType, exp
+from sqlglot import Dialect, ParseError, Token, TokenType
 from sqlglot.errors import TokenError
 
 from watchline.errors import QuerySyntaxError
@@ -40,11 +40,14 @@ class Watchline(Dialect):
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             word: kind
             for word, kind in sqlglot.Tokenizer.KEYWORDS.items()
-            if kind not in sqlglot.Tokenizer.COMMANDS and kind is not TokenType.HINT
+            if kind not in (*sqlglot.Tokenizer.COMMANDS, TokenType.HINT, TokenType.UNKNOWN)
         }
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Parser(sqlglot.Parser):
+        # No casts, JSON paths or the like behind an operand: only `alias.attribute`.
+        COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {TokenType.DOT: None}
+
         def statement(self, tokens: list[Token], text: str) -> Syntax:
             """The one statement that the tokens are; `Parser.parse` would act on BEGIN and ELSE."""
             self.reset()
@@ -60,7 +63,8 @@ class Watchline(Dialect):
             self, instance: Any, token: Token | None = None, comments: list[str] | None = None
         ) -> Any:
             instance = super().expression(instance, token, comments)
-            if isinstance(instance, (exp.Null, exp.Boolean)):
+            # Literals and names know their place; other leaves (NULL, TRUE, ?) are told theirs.
+            if "start" not in instance.meta and not any(instance.iter_expressions()):
                 instance.update_positions(self._prev)
             return instance
 

@@ -1,22 +1,27 @@
 """Polygons from WKT or GeoJSON, checked by GEOS.
 
-Refused: what is empty, has too many vertices, is not finite, or crosses itself. A ring that only
-touches itself is kept, though GEOS calls it invalid: real district maps have such rings, and
-even-odd counting gives them one clear inside.
+Refused: what is empty, has too many vertices, is not finite, or crosses itself. Rings that only
+touch, themselves or each other, are kept though GEOS calls some of them invalid: real district maps
+have such rings, and even-odd counting gives them one clear inside.
 """
 
 from __future__ import annotations
 
 import json
-import math
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from watchline.errors import InvalidRange
 from watchline.model import Polygon
 from watchline.sql.syntax import Word
 
 MAX_VERTICES = 10_000
+# Neighbouring edges meet, so some pairs of edges per vertex are normal; a scribble has thousands.
+MAX_PAIRS_PER_VERTEX = 40
+
+Ring = npt.NDArray[np.float64]
 
 
 def polygon(word: Word) -> Polygon:
@@ -25,7 +30,9 @@ def polygon(word: Word) -> Polygon:
 
     geometry = _read(word)
     if geometry.geom_type not in ("Polygon", "MultiPolygon"):
-        word.place.refuse(f"expected a POLYGON or MULTIPOLYGON, found {geometry.geom_type.upper()}")
+        found = geometry.geom_type.upper()
+        remedy = ": register one query for each polygon" if "COLLECTION" in found else ""
+        word.place.refuse(f"expected a POLYGON or MULTIPOLYGON, found {found}{remedy}")
     if geometry.is_empty:
         word.place.refuse("the polygon is empty: it needs three corners or more")
     count = shapely.get_num_coordinates(geometry)
@@ -36,16 +43,17 @@ def polygon(word: Word) -> Polygon:
         )
     polygons = getattr(geometry, "geoms", [geometry])
     parts = [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
-    coordinates = np.concatenate([ring for part in parts for ring in part])
-    with np.errstate(over="ignore"):
-        extent = coordinates.max(axis=0) - coordinates.min(axis=0)
-    if not np.isfinite(extent).all():
-        word.place.refuse("the polygon's corners must be finite numbers, of a finite extent")
-    _check_crossings(geometry, parts, word)
-    return Polygon.of(parts)
+    try:
+        region = Polygon.of(parts)
+    except InvalidRange as error:
+        word.place.refuse(str(error), error)
+    _check_extent(region, word)
+    if not geometry.is_valid and not _one_clear_inside(region):
+        _refuse_crossing(shapely.is_valid_reason(geometry), word)
+    return region
 
 
-def _read(word: Word):  # type: ignore[no-untyped-def]  # shapely ships no types
+def _read(word: Word) -> Any:
     import shapely
 
     text = word.text.strip()
@@ -54,7 +62,10 @@ def _read(word: Word):  # type: ignore[no-untyped-def]  # shapely ships no types
             return shapely.from_geojson(json.dumps(_bare_geometry(json.loads(text))))
         with np.errstate(invalid="ignore"):
             return shapely.from_wkt(text)
-    except (shapely.errors.ShapelyError, ValueError, RecursionError, AttributeError) as error:
+    except (
+        *(shapely.errors.ShapelyError, ValueError, RecursionError),
+        *(AttributeError, NotImplementedError),
+    ) as error:
         if "closed" in str(error):
             word.place.refuse("a ring of the polygon does not end where it starts", error)
         word.place.refuse(
@@ -69,45 +80,79 @@ def _bare_geometry(value: object) -> object:
     return value
 
 
-def _check_crossings(geometry, parts: list[list[npt.NDArray[np.float64]]], word: Word) -> None:  # type: ignore[no-untyped-def]
-    import shapely
-
-    if geometry.is_valid:
-        return
-    reason = shapely.is_valid_reason(geometry)
-    if reason.startswith("Ring Self-intersection") and _only_touches(parts):
-        return
-    where = reason.rpartition("[")[2].rstrip("]")
-    problem = "crosses itself" if "elf-intersection" in reason else reason.partition("[")[0].lower()
-    word.place.refuse(
-        f"the polygon {problem} near ({where.replace(' ', ', ')}):"
-        " mend it (shapely's make_valid, PostGIS' ST_MakeValid)"
-    )
+def _check_extent(region: Polygon, word: Word) -> None:
+    coordinates = np.concatenate(list(region.rings()))
+    with np.errstate(over="ignore"):
+        extent = coordinates.max(axis=0) - coordinates.min(axis=0)
+    if not np.isfinite(extent).all():
+        word.place.refuse("the polygon is wider or higher than a DOUBLE can say")
+    if not extent.all():
+        word.place.refuse("the polygon has no area: all its corners lie on one line")
 
 
-def _only_touches(parts: list[list[npt.NDArray[np.float64]]]) -> bool:
-    """Whether no ring winds around anything twice or backwards, and no two rings cross.
+def _refuse_crossing(reason: str, word: Word) -> NoReturn:
+    problem, _, where = reason.partition("[")
+    sentence = {
+        "Hole lies outside shell": "a hole of the polygon lies outside its shell",
+        "Nested shells": "parts of the polygon overlap",
+        "Nested holes": "holes of the polygon overlap",
+    }.get(problem, "the polygon crosses or overlaps itself")
+    near = f" near ({', '.join(where.rstrip(']').split())})" if where else ""
+    word.place.refuse(f"{sentence}{near}: mend it (shapely's make_valid, PostGIS' ST_MakeValid)")
 
-    The signed area of a ring is the integral of its winding number, its even-odd area that of the
-    winding number's parity: they agree in size when the ring merely touches itself. Once rings are
-    rebuilt that way, GEOS can judge how they lie to each other.
+
+def _one_clear_inside(region: Polygon) -> bool:
+    """Whether every face that the rings cut out of the plane is clearly inside or outside.
+
+    Turn shells to the left and holes to the right. Where lines cross, the winding numbers of the
+    faces around the crossing span three values; where they only touch, two. So nothing crosses,
+    overlaps or lies outside its shell exactly if all faces have the total winding number 0 or 1,
+    and no single ring winds around a face more than once.
     """
     import shapely
 
-    rebuilt = []
-    for part in parts:
-        rings = [shapely.make_valid(shapely.Polygon(ring)) for ring in part]
-        for ring, shape in zip(part, rings, strict=True):
-            x, y = (ring - ring[0]).T
-            signed = abs(float(np.dot(x[:-1], y[1:]) - np.dot(x[1:], y[:-1]))) / 2
-            if not math.isclose(signed, shape.area, rel_tol=1e-9):
-                return False
-        shell, holes = rings[0], rings[1:]
-        if any(not hole.within(shell) for hole in holes):
+    rings = list(region.rings())
+    if _is_tangled(rings):
+        return False
+    lines = shapely.union_all([shapely.LinearRing(ring) for ring in rings])
+    faces = shapely.get_parts(shapely.polygonize([lines]))
+    if not len(faces):
+        return False
+    x, y = shapely.get_coordinates(shapely.point_on_surface(faces)).T
+    is_shell = [i == 0 for part in region.parts for i in range(len(part))]
+    total = np.zeros(len(faces), dtype=np.int64)
+    for ring, shell in zip(rings, is_shell, strict=True):
+        winding = _winding(ring, x, y)
+        turn = 1 if winding.sum() > 0 else -1
+        if not np.isin(winding * turn, (0, 1)).all():
             return False
-        rebuilt.append(shell)
-        overlap = sum(h.area for h in holes) - (shapely.union_all(holes).area if holes else 0)
-        if overlap > 1e-9 * shell.area:
-            return False
-    total = sum(shell.area for shell in rebuilt)
-    return math.isclose(total, shapely.union_all(rebuilt).area, rel_tol=1e-9)
+        total += winding * turn if shell else -winding * turn
+    return bool(np.isin(total, (0, 1)).all() and (total == 1).any())
+
+
+def _is_tangled(rings: list[Ring]) -> bool:
+    """Whether so many edges come close to each other that cutting them up would take for ever."""
+    import shapely
+
+    edges = np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in rings])
+    segments = shapely.linestrings(edges)
+    tree = shapely.STRtree(segments)
+    pairs = 0
+    for start in range(0, len(segments), 256):
+        pairs += tree.query(segments[start : start + 256]).shape[1]
+        if pairs > MAX_PAIRS_PER_VERTEX * len(segments) + 1_000:
+            return True
+    return False
+
+
+def _winding(ring: Ring, x: Ring, y: Ring) -> npt.NDArray[np.int64]:
+    """How often the ring goes around each point, to the left."""
+    winding = np.zeros(len(x), dtype=np.int64)
+    for (ax, ay), (bx, by) in zip(ring, np.roll(ring, -1, axis=0), strict=True):
+        if ay == by:
+            continue
+        up = ay < by
+        xl, yl, xu, yu = (ax, ay, bx, by) if up else (bx, by, ax, ay)
+        crossed = (yl <= y) & (y < yu) & (x < xl + (y - yl) / (yu - yl) * (xu - xl))
+        winding += np.where(crossed, 1 if up else -1, 0)
+    return winding

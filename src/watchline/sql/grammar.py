@@ -6,8 +6,9 @@ Expressions are left to sqlglot (`_condition`, `_operand`); everything around th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from sqlglot import Token, TokenType, exp
@@ -323,13 +324,12 @@ class Grammar:
 
 
 def _whole_micros(number: str, unit: int, place: Place) -> int:
-    try:
-        value = Decimal(number)
-    except InvalidOperation:
-        place.refuse(f"expected a number of time units, found {number!r}")
-    if not value.is_finite() or not 0 < value < MAX_INTERVAL // unit:
+    # The pattern also keeps exponents out, which would make the fraction huge.
+    if not re.fullmatch(r"\d{1,30}(\.\d{0,30})?|\.\d{1,30}", number):
+        place.refuse(f"expected a number of time units such as 90 or 1.5, found {number[:40]!r}")
+    micros = Fraction(number) * unit
+    if not 0 < micros < MAX_INTERVAL:
         place.refuse("a length of time must be greater than zero and below 146,000 years")
-    micros = value * unit
-    if micros != int(micros):
+    if micros.denominator != 1:
         place.refuse("a length of time must be a whole number of microseconds")
     return int(micros)
