@@ -125,8 +125,7 @@ def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: St
             f"the rows have {found or 'no'} column{'s' * (found > 1)} {attribute.name!r};"
             f" stream {stream.name!r} declares one"
         )
-    column = rows.column(attribute.name)
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = _one_array(rows.column(attribute.name))
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
@@ -140,7 +139,15 @@ def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: St
             array = pc.floor_temporal(array, unit="microsecond")
         # As int64: a time zone moves no instant, and any unit becomes microseconds.
         return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
-    return array.cast(pa.int64() if attribute.type is Type.TIMESTAMP else _ARROW[attribute.type])
+    wanted = pa.int64() if attribute.type is Type.TIMESTAMP else _ARROW[attribute.type]
+    return array if array.type == wanted else array.cast(wanted)
+
+
+def _one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The column in one piece; only several pieces are copied."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _mask(array: pa.Array) -> Mask:

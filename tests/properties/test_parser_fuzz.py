@@ -69,11 +69,12 @@ def survive(text: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_token_soup(seed: int) -> None:
+def test_token_soup(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     draw = random.Random(seed)
     accepted = sum(survive(soup(draw)) for _ in range(10_000))
     # Were none accepted, or all, the soup would taste of nothing.
     assert 100 < accepted < 9_900
+    assert caplog.records == []
 
 
 @settings(max_examples=2_000, deadline=None)
