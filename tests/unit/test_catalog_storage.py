@@ -20,6 +20,7 @@ from deltalake import DeltaTable, write_deltalake
 import watchline as wl
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
+from watchline.catalog.log import MERGE_FILES
 
 CREATE = "CREATE QUERY {} AS SELECT * FROM ticks WHERE price < 3"
 
@@ -199,6 +200,22 @@ def test_killed_writers_lose_nothing_they_confirmed(path: Path) -> None:
         assert found == list(range(start))
         assert confirmed[-1] + 1 <= start <= confirmed[-1] + 2
         assert catalog.version == start + 1
+
+
+def test_a_writer_that_slept_does_not_write_into_the_past(path: Path) -> None:
+    """Its next place in Delta's log is free again, because the log was cleaned; others went on."""
+    sleeper, busy = Catalog(path), Catalog(path)
+    for i in range(2 * MERGE_FILES):
+        busy.execute(CREATE.format(f"q{i}"))
+    log = path / "_delta_log"
+    newest = max(int(file.name[:20]) for file in log.glob("*.checkpoint.parquet"))
+    for file in log.glob("*.json"):
+        if int(file.name[:20]) < newest:
+            file.unlink()
+    sleeper._alone, sleeper._seen = True, time.monotonic()
+    assert sleeper.execute(CREATE.format("late")) == 2 * MERGE_FILES + 2
+    assert "late" in busy.queries()
+    assert len(Catalog(path).queries()) == 2 * MERGE_FILES + 1
 
 
 # --- several processes

@@ -41,10 +41,12 @@ from watchline.errors import (
     UnknownQuery,
     UnknownStream,
     UnknownVersion,
+    WatchlineError,
 )
 from watchline.model import Stream
 
 ATTEMPTS = 200
+FRESH = 2.0  # seconds
 
 
 class Catalog:
@@ -76,6 +78,8 @@ class Catalog:
         self._log = log
         self._state = State()
         self._lock = threading.RLock()
+        self._seen = 0.0
+        self._alone = False
         self._refresh()
 
     # --- reading
@@ -119,6 +123,10 @@ class Catalog:
                 self._state = State(oldest)
             if newest > self._state.version:
                 self._state.apply(self._log.read(self._state.version, newest), newest)
+                self._alone = False
+            else:
+                self._alone = True
+            self._seen = time.monotonic()
             return self._state
 
     def _at(self, version: int | None) -> State:
@@ -236,16 +244,27 @@ class Catalog:
         """Claim the next version for what `plan` makes of the newest state, until it is ours."""
         with self._lock:
             for attempt in range(ATTEMPTS):
-                state = self._refresh()
-                rows = plan(state, state.version + 1)
+                # Looking costs half as much as committing: a writer who was alone a moment ago
+                # claims the next version without it, and looks when that fails.
+                unseen = not attempt and self._alone and time.monotonic() - self._seen < FRESH
+                state = self._state if unseen else self._refresh()
+                try:
+                    rows = plan(state, state.version + 1)
+                except WatchlineError:
+                    if unseen:
+                        self._alone = False
+                        continue
+                    raise
                 if not rows.num_rows:
                     return state.version
                 try:
                     self._log.append(state.version + 1, rows)
                 except Conflict:
+                    self._alone = False
                     _back_off(attempt)
                     continue
                 state.apply(rows, state.version + 1)
+                self._seen = time.monotonic()
                 return state.version
         raise CatalogBusy(f"other writers won {ATTEMPTS} attempts at a commit: try again")
 

@@ -6,8 +6,9 @@ one commit and fails the other, which then looks at what happened and tries the 
 half-written commit has no entry in Delta's own log, so no reader ever sees it.
 
 Rows carry their version, so files can be merged at any time without changing any version's answer.
-Cost: a commit grows slowly with the number of live files; merging them every `MERGE_FILES` commits
-keeps it flat.
+Cost: a commit grows with the number of live files and of entries in Delta's own log; merging the
+former every `MERGE_FILES` commits and forgetting the latter after minutes keeps it flat
+(docs/decisions/0004).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import pyarrow.compute as pc
 from watchline.errors import CatalogError
 
 FORMAT = 1
-MERGE_FILES = 64
+MERGE_FILES = 32
 # Larger files are left alone when small ones are merged.
 MERGED_BYTES = 16 * 2**20
 # Unreferenced files are deleted when this many versions have passed, and only when an hour old:
@@ -36,10 +37,13 @@ _NAME = "watchline catalog"
 _TRANSACTION = "watchline"
 _OLDEST = "watchline oldest"
 _CONFIGURATION = {
-    "delta.checkpointInterval": "64",
-    "delta.logRetentionDuration": "interval 1 hours",
-    "delta.deletedFileRetentionDuration": "interval 1 hours",
+    "delta.checkpointInterval": str(MERGE_FILES),
+    "delta.deletedFileRetentionDuration": "interval 1 minutes",
 }
+# On a local disk every commit lists Delta's log, so it must stay short; `_check_successor` guards
+# against a writer that slept so long that the entries after its snapshot are gone.
+_LOCAL_RETENTION = {"delta.logRetentionDuration": "interval 2 minutes"}
+_REMOTE_RETENTION = {"delta.logRetentionDuration": "interval 1 days"}
 
 SCHEMA = pa.schema(
     [
@@ -133,6 +137,7 @@ class DeltaLog:
         with self._readable():
             self._table = self._open(create)
         self._check_format()
+        self._versions = -1, (0, 0)
 
     # --- opening
 
@@ -151,6 +156,7 @@ class DeltaLog:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
+        retention = _REMOTE_RETENTION if self._folder is None else _LOCAL_RETENTION
         try:
             DeltaTable.create(
                 self._uri,
@@ -158,7 +164,7 @@ class DeltaLog:
                 mode="error",
                 name=_NAME,
                 description=f"format {FORMAT}",
-                configuration=_CONFIGURATION,
+                configuration=_CONFIGURATION | retention,
                 storage_options=self._options,
             )
         except DeltaError:
@@ -208,20 +214,28 @@ class DeltaLog:
     def versions(self) -> tuple[int, int]:
         with self._readable():
             self._refresh()
-        return self._mark(_OLDEST), self._mark(_TRANSACTION)
+        # Looking up a transaction costs milliseconds: only when the table has moved.
+        if self._versions[0] != self._table.version():
+            marks = self._mark(_OLDEST), self._mark(_TRANSACTION)
+            self._versions = self._table.version(), marks
+        return self._versions[1]
 
     def _mark(self, name: str) -> int:
         return self._table.transaction_version(name) or 0
 
     def _refresh(self) -> None:
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
         try:
             self._table.update_incremental()
         except DeltaError:
             # Delta's own log may have been cleaned past the place we were at.
-            self._table = DeltaTable(self._uri, storage_options=self._options)
+            self._reopen()
+
+    def _reopen(self) -> None:
+        from deltalake import DeltaTable
+
+        self._table = DeltaTable(self._uri, storage_options=self._options)
 
     def read(self, after: int, upto: int) -> pa.Table:
         if upto <= after:
@@ -281,9 +295,17 @@ class DeltaLog:
             raise self._unwritable(error) from error
         if self._folder is not None:
             try:
+                self._check_successor(self._folder, self._table.version())
                 _sync_commit(self._folder, self._table.version())
             except OSError as error:
                 raise self._unwritable(error) from error
+
+    def _check_successor(self, folder: str, version: int) -> None:
+        """Take the commit back if it filled a gap: its predecessor is gone, so others went on."""
+        if not os.path.exists(_entry(folder, version - 1)):
+            os.unlink(_entry(folder, version))
+            self._reopen()
+            raise Conflict
 
     def _unwritable(self, error: Exception) -> CatalogError:
         return CatalogError(f"the catalog at {self.name} cannot be written: {_reason(error)}")
@@ -305,7 +327,9 @@ class DeltaLog:
         self._table.optimize.compact(target_size=MERGED_BYTES)
 
     def _delete_unreferenced(self) -> None:
-        self._table.vacuum(retention_hours=1, enforce_retention_duration=False, dry_run=False)
+        self._table.vacuum(
+            retention_hours=1, enforce_retention_duration=False, dry_run=False, full=True
+        )
 
     def compact(self) -> None:
         from deltalake.exceptions import DeltaError
@@ -336,6 +360,10 @@ def _local_folder(uri: str) -> str | None:
     return folder
 
 
+def _entry(folder: str, version: int) -> str:
+    return os.path.join(folder, "_delta_log", f"{version:020}.json")
+
+
 def _reason(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
 
@@ -344,7 +372,7 @@ def _sync_commit(folder: str, version: int) -> None:
     """Force a commit to the disk: its data files, its entry in Delta's log, and their folders."""
     import json
 
-    entry = os.path.join(folder, "_delta_log", f"{version:020}.json")
+    entry = _entry(folder, version)
     with open(entry, encoding="utf-8") as lines:
         actions = [json.loads(line) for line in lines]
     added = [os.path.join(folder, unquote(a["add"]["path"])) for a in actions if "add" in a]
