@@ -212,8 +212,11 @@ def test_a_writer_that_slept_does_not_write_into_the_past(path: Path) -> None:
     for file in log.glob("*.json"):
         if int(file.name[:20]) < newest:
             file.unlink()
+    entries = set(log.iterdir())
     sleeper._alone, sleeper._seen = True, time.monotonic()
     assert sleeper.execute(CREATE.format("late")) == 2 * MERGE_FILES + 2
+    written = [int(file.name[:20]) for file in set(log.glob("*.json")) - entries]
+    assert min(written) > newest
     assert "late" in busy.queries()
     assert len(Catalog(path).queries()) == 2 * MERGE_FILES + 1
 

@@ -232,7 +232,7 @@ class Catalog:
             state = self._refresh()
             rows = _without_history(self._log.read(0, state.version), oldest)
             try:
-                self._log.rewrite(rows, oldest)
+                self._log.rewrite(rows, oldest, state.version)
             except Conflict:
                 _back_off(attempt)
                 continue

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -37,10 +37,9 @@ _NAME = "watchline catalog"
 _TRANSACTION = "watchline"
 _OLDEST = "watchline oldest"
 _CONFIGURATION = {
-    "delta.checkpointInterval": str(MERGE_FILES),
     "delta.deletedFileRetentionDuration": "interval 1 minutes",
 }
-# On a local disk every commit lists Delta's log, so it must stay short; `_check_successor` guards
+# On a local disk every commit lists Delta's log, so it must stay short; `DeltaLog._secure` guards
 # against a writer that slept so long that the entries after its snapshot are gone.
 _LOCAL_RETENTION = {"delta.logRetentionDuration": "interval 2 minutes"}
 _REMOTE_RETENTION = {"delta.logRetentionDuration": "interval 1 days"}
@@ -78,8 +77,8 @@ class Log(Protocol):
     def append(self, version: int, rows: pa.Table) -> None:
         """Write this version durably; Conflict if it exists."""
 
-    def rewrite(self, rows: pa.Table, oldest: int) -> None:
-        """Replace all rows, keeping versions from `oldest` on; Conflict if there are newer rows."""
+    def rewrite(self, rows: pa.Table, oldest: int, version: int) -> None:
+        """Replace all rows up to `version`, the newest, keeping versions from `oldest` on."""
 
     def compact(self) -> None:
         """Merge small files and delete what nothing refers to."""
@@ -102,7 +101,7 @@ class MemoryLog:
         self._rows = pa.concat_tables([self._rows, rows])
         self._newest = version
 
-    def rewrite(self, rows: pa.Table, oldest: int) -> None:
+    def rewrite(self, rows: pa.Table, oldest: int, version: int) -> None:
         self._rows, self._oldest = rows, oldest
 
     def compact(self) -> None:
@@ -214,6 +213,10 @@ class DeltaLog:
     def versions(self) -> tuple[int, int]:
         with self._readable():
             self._refresh()
+            return self._known_versions()
+
+    def _known_versions(self) -> tuple[int, int]:
+        """The oldest and newest version of the snapshot we hold."""
         # Looking up a transaction costs milliseconds: only when the table has moved.
         if self._versions[0] != self._table.version():
             marks = self._mark(_OLDEST), self._mark(_TRANSACTION)
@@ -273,39 +276,66 @@ class DeltaLog:
     # --- writing
 
     def append(self, version: int, rows: pa.Table) -> None:
+        oldest, newest = self._known_versions()
+        # Merging files may have moved our snapshot past commits that the caller has not seen, and
+        # Delta only checks against what came after the snapshot.
+        if newest != version - 1:
+            raise Conflict
         self._write(rows, "append", {_TRANSACTION: version})
+        self._versions = self._table.version(), (oldest, version)
         self._tidy(version)
 
-    def rewrite(self, rows: pa.Table, oldest: int) -> None:
+    def rewrite(self, rows: pa.Table, oldest: int, version: int) -> None:
+        newest = self._known_versions()[1]
+        if newest != version:
+            raise Conflict
         # Claiming the newest version again fails if another writer claims the next one meanwhile.
-        self._write(rows, "overwrite", {_TRANSACTION: self._mark(_TRANSACTION), _OLDEST: oldest})
+        self._write(rows, "overwrite", {_TRANSACTION: newest, _OLDEST: oldest})
 
     def _write(self, rows: pa.Table, mode: str, marks: dict[str, int]) -> None:
         from deltalake import CommitProperties, Transaction, write_deltalake
         from deltalake.exceptions import CommitFailedError, DeltaError
 
         claim = CommitProperties(app_transactions=[Transaction(*mark) for mark in marks.items()])
+        snapshot = self._table.version()
         try:
-            write_deltalake(self._table, rows, mode=mode, commit_properties=claim)
+            write_deltalake(
+                self._table,
+                rows,
+                mode=mode,
+                commit_properties=claim,
+                # Delta's own tidying after a commit would fail the call when others tidy, too.
+                post_commithook_properties=_no_hooks(),
+            )
         except CommitFailedError as error:
-            if "oncurrent" in str(error) or "already exists" in str(error):
-                raise Conflict from error
-            raise self._unwritable(error) from error
+            raise Conflict from error
         except (OSError, DeltaError) as error:
-            raise self._unwritable(error) from error
+            if not self._is_committed(rows):
+                # Our snapshot may be gone from Delta's log, because others went on.
+                if self._table.version() != snapshot:
+                    raise Conflict from error
+                raise self._unwritable(error) from error
         if self._folder is not None:
             try:
-                self._check_successor(self._folder, self._table.version())
-                _sync_commit(self._folder, self._table.version())
+                self._secure(self._folder, rows)
             except OSError as error:
                 raise self._unwritable(error) from error
 
-    def _check_successor(self, folder: str, version: int) -> None:
-        """Take the commit back if it filled a gap: its predecessor is gone, so others went on."""
-        if not os.path.exists(_entry(folder, version - 1)):
+    def _secure(self, folder: str, rows: pa.Table) -> None:
+        """Force the commit to disk; take it back if it went into a gap that cleaning had left."""
+        version = self._table.version()
+        if not os.path.exists(_entry(folder, version - 1)) and not self._is_committed(rows):
             os.unlink(_entry(folder, version))
-            self._reopen()
             raise Conflict
+        _sync_commit(folder, version)
+
+    def _is_committed(self, rows: pa.Table) -> bool:
+        """Whether a fresh look at the table finds our rows."""
+        with self._readable():
+            self._reopen()
+            version = rows["version"][-1].as_py()
+            found = self._read(version - 1, version)
+            return bool(found.num_rows and found.equals(_between(rows, version - 1, version)))
 
     def _unwritable(self, error: Exception) -> CatalogError:
         return CatalogError(f"the catalog at {self.name} cannot be written: {_reason(error)}")
@@ -317,18 +347,26 @@ class DeltaLog:
         if version % MERGE_FILES:
             return
         try:
-            self.merge_files()
+            self._merge_files()
             if version % CLEAN_VERSIONS == 0:
                 self._delete_unreferenced()
         except (OSError, DeltaError):
             self._refresh()
 
-    def merge_files(self) -> None:
-        self._table.optimize.compact(target_size=MERGED_BYTES)
+    def _merge_files(self) -> None:
+        self._table.optimize.compact(
+            target_size=MERGED_BYTES, post_commithook_properties=_no_hooks()
+        )
+        self._table.create_checkpoint()
+        self._table.cleanup_metadata()
 
     def _delete_unreferenced(self) -> None:
         self._table.vacuum(
-            retention_hours=1, enforce_retention_duration=False, dry_run=False, full=True
+            retention_hours=1,
+            enforce_retention_duration=False,
+            dry_run=False,
+            full=True,
+            post_commithook_properties=_no_hooks(),
         )
 
     def compact(self) -> None:
@@ -336,12 +374,16 @@ class DeltaLog:
 
         try:
             self._refresh()
-            self.merge_files()
+            self._merge_files()
             self._delete_unreferenced()
-            self._table.create_checkpoint()
-            self._table.cleanup_metadata()
         except (OSError, DeltaError) as error:
             raise self._unwritable(error) from error
+
+
+def _no_hooks() -> Any:
+    from deltalake import PostCommitHookProperties
+
+    return PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
 def _local_folder(uri: str) -> str | None:
