@@ -221,6 +221,20 @@ def test_a_writer_that_slept_does_not_write_into_the_past(path: Path) -> None:
     assert len(Catalog(path).queries()) == 2 * MERGE_FILES + 1
 
 
+def test_a_snapshot_that_moved_unseen_is_no_licence(path: Path) -> None:
+    """Merging files can carry a writer's Delta snapshot past commits that its state lacks."""
+    one, two = Catalog(path), Catalog(path)
+    two.execute(CREATE.format("a"))
+    one._log._refresh()  # type: ignore[attr-defined]
+    one._alone, one._seen = True, time.monotonic()
+    assert one.execute(CREATE.format("b")) == 3
+    assert sorted(two.queries().ids()) == ["a", "b"]
+    one._log._refresh()  # type: ignore[attr-defined]
+    two._alone, two._seen = True, time.monotonic()
+    with pytest.raises(wl.DuplicateQuery):
+        two.execute(CREATE.format("b"))
+
+
 # --- several processes
 
 ADD = """
