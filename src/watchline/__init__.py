@@ -20,9 +20,11 @@ from watchline.errors import (
     CatalogError,
     DuplicateQuery,
     DuplicateStream,
+    EngineError,
     InvalidQuery,
     InvalidRange,
     QuerySyntaxError,
+    SchemaMismatch,
     UnknownAttribute,
     UnknownQuery,
     UnknownStream,
@@ -31,8 +33,9 @@ from watchline.errors import (
 )
 
 if TYPE_CHECKING:
-    from watchline import evaluate, model, sql
+    from watchline import evaluate, index, model, sql
     from watchline.catalog import Catalog
+    from watchline.spark import matches, session
 
 
 __all__ = [
@@ -41,9 +44,11 @@ __all__ = [
     "CatalogError",
     "DuplicateQuery",
     "DuplicateStream",
+    "EngineError",
     "InvalidQuery",
     "InvalidRange",
     "QuerySyntaxError",
+    "SchemaMismatch",
     "UnknownAttribute",
     "UnknownQuery",
     "UnknownStream",
@@ -51,16 +56,20 @@ __all__ = [
     "WatchlineError",
     "__version__",
     "evaluate",
+    "index",
+    "matches",
     "model",
+    "session",
     "sql",
 ]
 
-_MODULES = ("catalog", "evaluate", "model", "sql")
+_MODULES = ("catalog", "evaluate", "index", "matching", "model", "spark", "sql")
+_FUNCTIONS = {"Catalog": "catalog", "matches": "spark", "session": "spark"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Catalog":
-        return importlib.import_module("watchline.catalog").Catalog
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(f"watchline.{_FUNCTIONS[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"watchline.{name}")
     raise AttributeError(f"module 'watchline' has no attribute {name!r}")

@@ -50,6 +50,14 @@ class DuplicateQuery(WatchlineError, ValueError):
     """A query of that id is registered already."""
 
 
+class SchemaMismatch(WatchlineError, ValueError):
+    """Rows or a DataFrame lack a declared column, or have it with another type."""
+
+
+class EngineError(WatchlineError):
+    """Spark or Java is missing, too old, or used in a way that Watchline cannot support."""
+
+
 class CatalogError(WatchlineError):
     """The catalog's storage cannot be opened, read or written."""
 

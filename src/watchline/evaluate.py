@@ -73,16 +73,28 @@ class Columns:
         self._arrays: dict[str, pa.Array] = {}
         self._values: dict[str, npt.NDArray[np.generic]] = {}
         self._known: dict[str, Mask] = {}
+        self._source: Columns | None = None
+        self._chosen: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
-        return int(self._rows.num_rows)
+        return int(self._rows.num_rows) if self._chosen is None else len(self._chosen)
 
     def array(self, attribute: Attribute) -> pa.Array:
         """The column as one Arrow array of exactly the declared type."""
         name = attribute.name
         if name not in self._arrays:
-            self._arrays[name] = _converted(self._rows, attribute, self._stream)
+            if self._source is not None:
+                array = self._source.array(attribute).take(pa.array(self._chosen))
+            else:
+                array = _converted(self._rows, attribute, self._stream)
+            self._arrays[name] = array
         return self._arrays[name]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Columns:
+        """These rows only; columns that were converted before are not converted again."""
+        taken = Columns(self._rows, self._stream)
+        taken._source, taken._chosen = self, rows
+        return taken
 
     def present(self, attribute: Attribute) -> Mask:
         """Where the attribute has a value: not NULL, not NaN."""

@@ -63,12 +63,17 @@ class Catalog:
         create: bool = True,
         storage_options: dict[str, str] | None = None,
     ):
-        self._setup(DeltaLog(fspath(path), create, storage_options))
+        self.uri: str | None = fspath(path)
+        self.storage_options = storage_options
+        log = DeltaLog(self.uri, create, storage_options)
+        self.folder: str | None = log.folder
+        self._setup(log)
 
     @classmethod
     def of(cls, statements: str | Iterable[str] = ()) -> Catalog:
         """A catalog in memory with these statements: a static set of queries, or a test's."""
         catalog = cls.__new__(cls)
+        catalog.uri = catalog.folder = catalog.storage_options = None
         catalog._setup(MemoryLog())
         for text in [statements] if isinstance(statements, str) else statements:
             catalog.execute(text)
@@ -83,6 +88,11 @@ class Catalog:
         self._refresh()
 
     # --- reading
+
+    def statements(self) -> tuple[str, ...]:
+        """Statements that make a catalog with the streams and queries of the newest version."""
+        state = self._refresh()
+        return tuple(map(repr, [*state.streams.values(), *state.queries()]))
 
     @property
     def version(self) -> int:

@@ -131,8 +131,8 @@ class DeltaLog:
     def __init__(self, uri: str, create: bool, storage_options: dict[str, str] | None = None):
         self.name = uri
         self._options = storage_options
-        self._folder = _local_folder(uri)
-        self._uri = self._folder if self._folder is not None else uri
+        self.folder = _local_folder(uri)
+        self._uri = self.folder if self.folder is not None else uri
         with self._readable():
             self._table = self._open(create)
         self._check_format()
@@ -143,8 +143,8 @@ class DeltaLog:
     def _open(self, create: bool):  # type: ignore[no-untyped-def]
         from deltalake import DeltaTable
 
-        if self._folder is not None:
-            self._check_folder(self._folder, create)
+        if self.folder is not None:
+            self._check_folder(self.folder, create)
         if not DeltaTable.is_deltatable(self._uri, self._options):
             if not create:
                 raise CatalogError(f"there is no catalog at {self.name}")
@@ -155,7 +155,7 @@ class DeltaLog:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        retention = _REMOTE_RETENTION if self._folder is None else _LOCAL_RETENTION
+        retention = _REMOTE_RETENTION if self.folder is None else _LOCAL_RETENTION
         try:
             DeltaTable.create(
                 self._uri,
@@ -170,8 +170,8 @@ class DeltaLog:
             # Another process may have created it in the meantime: then all is well.
             if not DeltaTable.is_deltatable(self._uri, self._options):
                 raise
-        if self._folder is not None:
-            _sync_commit(self._folder, 0)
+        if self.folder is not None:
+            _sync_commit(self.folder, 0)
 
     def _check_folder(self, folder: str, create: bool) -> None:
         if os.path.exists(folder) and not os.path.isdir(folder):
@@ -252,7 +252,7 @@ class DeltaLog:
                 return self._read(after, upto)
 
     def _read(self, after: int, upto: int) -> pa.Table:
-        if self._folder is None:
+        if self.folder is None:
             version = pc.field("version")
             chosen = (version > after) & (version <= upto)
             rows = self._table.to_pyarrow_dataset().to_table(filter=chosen)
@@ -267,7 +267,7 @@ class DeltaLog:
             chosen = files.filter(pc.fill_null(wanted, True)).sort_by("min.version")
             paths = chosen["path"].to_pylist()
             tables = [
-                pq.ParquetFile(os.path.join(self._folder, unquote(p))).read(use_threads=False)
+                pq.ParquetFile(os.path.join(self.folder, unquote(p))).read(use_threads=False)
                 for p in paths
             ]
             rows = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
@@ -315,9 +315,9 @@ class DeltaLog:
                 if self._table.version() != snapshot:
                     raise Conflict from error
                 raise self._unwritable(error) from error
-        if self._folder is not None:
+        if self.folder is not None:
             try:
-                self._secure(self._folder, rows)
+                self._secure(self.folder, rows)
             except OSError as error:
                 raise self._unwritable(error) from error
 

@@ -16,38 +16,13 @@ import click
 
 from watchline import sql
 from watchline.catalog import Catalog, Queries
-from watchline.errors import InvalidQuery, WatchlineError
+from watchline.cli.run import replay, run
+from watchline.cli.shared import Command, json_option
+from watchline.errors import InvalidQuery
 from watchline.model import Query, Stream, interval_sql, name_sql
 from watchline.sql.syntax import QuerySyntax, StreamSyntax
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _Mistake(click.ClickException):
-    exit_code = 2
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"error: {self.message}", err=True)
-
-
-class _Command(click.Command):
-    """Turns our errors into a message and exit code 2, and shows examples as they are typed."""
-
-    def __init__(self, *args: Any, examples: str = "", **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self.examples = examples
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except WatchlineError as error:
-            raise _Mistake(str(error)) from error
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if self.examples:
-            with formatter.section("Examples"):
-                for line in self.examples.strip().splitlines():
-                    formatter.write(f"  {line}\n")
 
 
 _CATALOG_HELP = "Folder or object-store URL of the catalog; also WATCHLINE_CATALOG."
@@ -59,7 +34,6 @@ def catalog_option(command: F) -> F:
     return option(command)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 file_option = click.option(
     "--file",
     "-f",
@@ -91,6 +65,10 @@ def cli(catalog: str | None) -> None:
     """
 
 
+cli.add_command(run)
+cli.add_command(replay)
+
+
 @cli.group()
 def query() -> None:
     """Register, drop, list and explain queries."""
@@ -106,7 +84,7 @@ def stream() -> None:
 
 @query.command(
     "add",
-    cls=_Command,
+    cls=Command,
     examples="""
 watchline --catalog demo query add "CREATE QUERY cheap AS SELECT * FROM ticks WHERE price < 40"
 watchline --catalog demo query add cheap "SELECT * FROM ticks WHERE price < 40 EMIT CHANGES"
@@ -138,7 +116,7 @@ def query_add(
     _report({"version": version, "queries": ids}, _counted("query", ids, version), as_json)
 
 
-@query.command("drop", cls=_Command, examples="watchline --catalog demo query drop cheap")
+@query.command("drop", cls=Command, examples="watchline --catalog demo query drop cheap")
 @click.argument("ids", nargs=-1, required=True)
 @json_option
 @catalog_option
@@ -152,7 +130,7 @@ def query_drop(ids: tuple[str, ...], as_json: bool, catalog: str | None) -> None
 
 @query.command(
     "list",
-    cls=_Command,
+    cls=Command,
     examples="""
 watchline --catalog demo query list
 watchline --catalog demo query list --stream ticks --limit 10
@@ -189,7 +167,7 @@ def query_list(
     _more(queries, len(rows))
 
 
-@query.command("explain", cls=_Command, examples="watchline --catalog demo query explain cheap")
+@query.command("explain", cls=Command, examples="watchline --catalog demo query explain cheap")
 @click.argument("query_id", metavar="ID")
 @json_option
 @catalog_option
@@ -206,7 +184,7 @@ def query_explain(query_id: str, as_json: bool, catalog: str | None) -> None:
 
 @stream.command(
     "add",
-    cls=_Command,
+    cls=Command,
     examples="""
 watchline --catalog demo stream add "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE,
     ts TIMESTAMP) OBJECT id TIME ts POINT (x, y) TIMEOUT INTERVAL 90 SECONDS"
@@ -233,7 +211,7 @@ def stream_add(statement: tuple[str, ...], file: Any, as_json: bool, catalog: st
     _report({"version": version, "streams": names}, _counted("stream", names, version), as_json)
 
 
-@stream.command("list", cls=_Command, examples="watchline --catalog demo stream list --json")
+@stream.command("list", cls=Command, examples="watchline --catalog demo stream list --json")
 @json_option
 @catalog_option
 def stream_list(as_json: bool, catalog: str | None) -> None:

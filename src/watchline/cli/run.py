@@ -1,0 +1,140 @@
+"""`watchline run` and `watchline replay`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import click
+
+from watchline.catalog import Catalog
+from watchline.cli.shared import Command, json_option
+from watchline.config import Job, load
+from watchline.errors import InvalidQuery
+
+
+@click.command(
+    "run",
+    cls=Command,
+    examples="""
+watchline run alerts.toml
+watchline run alerts.toml --json | jq .matches
+""",
+)
+@click.argument("file", type=click.Path())
+@json_option
+def run(file: str, as_json: bool) -> None:
+    """Run a stream described in a TOML file until it ends or Ctrl-C.
+
+    \b
+    catalog = "my-catalog"          # paths are relative to the file
+    stream = "ticks"
+    checkpoint = "checkpoint"
+    [source]
+    format = "parquet"
+    path = "in"
+    [sink]
+    format = "parquet"
+    path = "out"
+    """
+    job = load(file)
+    if not job.checkpoint and job.sink.path:
+        raise InvalidQuery(f"{file}: 'checkpoint' is missing: a stream into files needs one")
+    session = _session(job)
+    from watchline.spark import job as spark_job
+
+    # After Spark's start, which installs a handler of its own.
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    query = spark_job.start(session, job)
+    click.echo(f"running {job.stream} from {file}; Ctrl-C stops", err=True)
+    show = _Display(as_json)
+    last = -1
+    while query.isActive and not stop.is_set():
+        stop.wait(0.5)
+        last = show.batches(spark_job.progress(query, last), last)
+    if stop.is_set():
+        query.stop()
+    show.batches(spark_job.progress(query, last), last)
+    if not stop.is_set() and (error := spark_job.failure(query)) is not None:
+        show.close()
+        raise error
+    show.close()
+    click.echo(f"{'stopped' if stop.is_set() else 'done'}: {show.summary()}", err=True)
+
+
+@click.command("replay", cls=Command, examples="watchline replay alerts.toml")
+@click.argument("file", type=click.Path())
+@json_option
+def replay(file: str, as_json: bool) -> None:
+    """Run the same over stored data, once, as a batch. The sink must be new."""
+    job = load(file)
+    session = _session(job)
+    from watchline.spark import job as spark_job
+
+    start = time.monotonic()
+    count = spark_job.replay(session, job)
+    seconds = time.monotonic() - start
+    if as_json:
+        click.echo(f'{{"matches": {count}, "seconds": {seconds:.3f}}}')
+    else:
+        click.echo(f"{count:,} matches in {seconds:.1f} s")
+
+
+def _session(job: Job) -> Any:
+    """Spark, once everything that can be wrong without it has been checked."""
+    Catalog(job.catalog, create=False).stream(job.stream)
+    from watchline.spark import session
+
+    click.echo("starting Spark", err=True)
+    return session(**{key: str(value) for key, value in job.spark.items()})
+
+
+class _Display:
+    """A live line on a terminal, one line per batch into a pipe."""
+
+    def __init__(self, as_json: bool):
+        self._json = as_json
+        self._live = sys.stdout.isatty() and not as_json
+        self.rows = self.matches = self.count = 0
+        self._start = time.monotonic()
+
+    def batches(self, done: list[Any], last: int) -> int:
+        for p in done:
+            self.rows += p.rows
+            self.matches += p.matches
+            self.count += 1
+            last = max(last, p.batch)
+            self._show(p)
+        return last
+
+    def _show(self, p: Any) -> None:
+        if self._json:
+            click.echo(
+                f'{{"batch": {p.batch}, "rows": {p.rows}, "matches": {p.matches},'
+                f' "seconds": {p.seconds:.3f}, "rows_per_second": {p.rate:.0f}}}'
+            )
+            return
+        line = (
+            f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.matches:>9,} matches"
+            f"  {p.seconds * 1e3:>7,.0f} ms  {p.rate:>11,.0f} rows/s"
+        )
+        if self._live:
+            click.echo(
+                f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.matches:,} matches", nl=False
+            )
+        else:
+            click.echo(line)
+
+    def close(self) -> None:
+        if self._live and self.count:
+            click.echo()
+
+    def summary(self) -> str:
+        seconds = time.monotonic() - self._start
+        rows, found = f"{self.rows:,} rows", f"{self.matches:,} matches"
+        return f"{rows}, {found}, {self.count:,} batches in {seconds:.1f} s"

@@ -1,0 +1,39 @@
+"""What all commands share: our errors as one message and exit code 2, examples in `--help`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from watchline.errors import WatchlineError
+
+
+class Mistake(click.ClickException):
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"error: {self.message}", err=True)
+
+
+class Command(click.Command):
+    """Turns our errors into a message and exit code 2, and shows examples as they are typed."""
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WatchlineError as error:
+            raise Mistake(str(error)) from error
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples.strip().splitlines():
+                    formatter.write(f"  {line}\n")
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -1,0 +1,135 @@
+"""The TOML file of `watchline run` and `watchline replay`, checked before Spark is started.
+
+catalog = "alerts"                 # paths are relative to the file
+stream = "ticks"
+checkpoint = "checkpoint"          # for run
+trigger = "5 seconds"              # or "available now"; as fast as possible if not given
+
+[source]
+format = "parquet"                 # any format Spark knows
+path = "in"
+options = { maxFilesPerTrigger = 1 }
+
+[sink]
+format = "parquet"
+path = "out"
+
+[spark]
+"spark.driver.memory" = "4g"
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from watchline.errors import InvalidQuery
+from watchline.sql import hint
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
+FILE_FORMATS = ("parquet", "json", "csv", "orc", "text", "avro", "delta")
+Options = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from. `schema` is the declared stream's where a file format needs one."""
+
+    format: str
+    path: str = ""
+    schema: str = ""
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where matches go."""
+
+    format: str
+    path: str = ""
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A whole file."""
+
+    catalog: str
+    stream: str
+    source: Source
+    sink: Sink
+    checkpoint: str = ""
+    trigger: str = ""
+    spark: Options = field(default_factory=dict)
+
+
+T = TypeVar("T")
+
+
+def load(path: str) -> Job:
+    """Read and check the file; every mistake names the key and the remedy."""
+    try:
+        text = Path(path).read_bytes().decode()
+        raw = tomllib.loads(text)
+    except OSError as error:
+        raise InvalidQuery(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidQuery(f"{path} is not TOML: {error}") from None
+    job = _section(Job, raw, path, "")
+    folder = os.path.dirname(os.path.abspath(path))
+    return _resolved(job, folder)
+
+
+def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    types = get_type_hints(kind)
+    where = f"{path}: [{name}] " if name else f"{path}: "
+    for key in raw:
+        if key not in known:
+            raise InvalidQuery(f"{where}unknown key {key!r}{hint(key, known)}")
+    values: dict[str, Any] = {}
+    for key in known:
+        if key not in raw:
+            if types[key] in (Source, Sink) or key in ("catalog", "stream", "format"):
+                raise InvalidQuery(f"{where}{key!r} is missing")
+            continue
+        value: Any = raw[key]
+        wanted = dict if types[key] in (Source, Sink) or key in ("options", "spark") else str
+        if not isinstance(value, wanted):
+            expected = "a table" if wanted is dict else "a string"
+            raise InvalidQuery(f"{where}{key!r} must be {expected}, not {value!r}")
+        if types[key] in (Source, Sink):
+            value = _section(types[key], raw[key], path, key)
+        values[key] = value
+    return kind(**values)
+
+
+def _resolved(job: Job, folder: str) -> Job:
+    def local(value: str) -> str:
+        return value if not value or "://" in value else os.path.join(folder, value)
+
+    source = Source(
+        job.source.format, local(job.source.path), job.source.schema, job.source.options
+    )
+    sink = Sink(job.sink.format, local(job.sink.path), job.sink.options)
+    for name, part in (("source", source), ("sink", sink)):
+        if part.format in FILE_FORMATS and not part.path:
+            raise InvalidQuery(f"[{name}] 'path' is missing: format {part.format!r} needs one")
+    if source.path and "://" not in source.path and not os.path.exists(source.path):
+        raise InvalidQuery(f"[source] there is nothing at {source.path}")
+    return Job(
+        local(job.catalog),
+        job.stream,
+        source,
+        sink,
+        local(job.checkpoint),
+        job.trigger,
+        job.spark,
+    )

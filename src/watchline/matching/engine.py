@@ -1,0 +1,229 @@
+"""Matching: batches of rows against a plan, as pairs of row and query.
+
+Invariant: (row, query) comes out once, exactly if the row satisfies the query's WHERE and INSIDE.
+The cost of a row is the boxes of its key values, plus the residues of its candidates.
+
+A `Matcher` is a stack of plans, the oldest the largest. A new version adds a small plan for what it
+registered and a mark on what it dropped; when the small ones have grown, all become one again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.catalog import Catalog, Commit
+from watchline.errors import UnknownVersion
+from watchline.evaluate import Columns, contains, holds
+from watchline.index.scan import count_hits, list_hits
+from watchline.matching.plan import Part, Plan, Residue, plan
+from watchline.model import Circle, Conjunction, Stream, Type
+
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+MAX_LAYERS = 8
+# A stack is rebuilt when what came on top is this part of the whole.
+REBUILD_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Row `rows[i]` of the batch satisfies the query `ids[i]`."""
+
+    rows: Integers
+    ids: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass
+class _Layer:
+    """A plan and which of its queries still live."""
+
+    plan: Plan
+    alive: Mask = field(init=False)
+    dead: int = 0
+
+    def __post_init__(self) -> None:
+        self.alive = np.ones(len(self.plan), dtype=np.bool_)
+
+    def drop(self, ids: pa.Array) -> None:
+        found = pc.is_in(self.plan.ids, ids).to_numpy(zero_copy_only=False)
+        self.alive &= ~found
+        self.dead = int(len(self.alive) - self.alive.sum())
+
+
+class Matcher:
+    """The EMIT MATCHES queries of one stream, at one version, ready for rows."""
+
+    def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
+        self._catalog = catalog
+        self._name = stream
+        self._build(catalog.version if version is None else version)
+
+    def _build(self, version: int) -> None:
+        queries = self._catalog.queries(version)
+        self.stream: Stream = self._catalog.stream(self._name, version)
+        self.version = version
+        self._layers = [_Layer(plan(queries, self.stream))]
+
+    def __len__(self) -> int:
+        return sum(int(layer.alive.sum()) for layer in self._layers)
+
+    def advance(self, version: int) -> None:
+        """Move to another version: forward by its commits, or anew where that is not possible."""
+        if version == self.version:
+            return
+        try:
+            commits = (
+                self._catalog.changes(self.version, version) if version > self.version else None
+            )
+        except UnknownVersion:
+            commits = None
+        if commits is None or any(self._name in c.dropped_streams for c in commits):
+            self._build(version)
+            return
+        for commit in commits:
+            self._apply(commit)
+        self.version = version
+        sizes = [len(layer.plan) for layer in self._layers]
+        young = sum(sizes[1:]) + sum(layer.dead for layer in self._layers)
+        if len(sizes) > MAX_LAYERS or young > REBUILD_SHARE * sum(sizes) + 1_000:
+            self._build(version)
+
+    def _apply(self, commit: Commit) -> None:
+        if commit.dropped:
+            ids = pa.array(sorted(commit.dropped), pa.string())
+            for layer in self._layers:
+                layer.drop(ids)
+        added = plan(commit.added, self.stream)
+        if len(added):
+            self._layers.append(_Layer(added))
+
+    def match(self, rows: pa.RecordBatch | pa.Table) -> Pairs:
+        """All pairs of a row and a query it satisfies."""
+        columns = Columns(rows, self.stream)
+        found = [_match_layer(layer, columns, self.stream) for layer in self._layers]
+        return Pairs(
+            np.concatenate([rows_ for rows_, _ in found]),
+            pa.concat_arrays([ids for _, ids in found]),
+        )
+
+
+def _match_layer(layer: _Layer, columns: Columns, stream: Stream) -> tuple[Integers, pa.Array]:
+    made = layer.plan
+    hits = [_search(part, columns) for part in made.parts]
+    rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
+    conjunctions = np.concatenate([np.empty(0, np.int64), *(c for _, c in hits)])
+    kept = _refine(made, rows, conjunctions, columns, stream)
+    rows, queries = rows[kept], made.query[conjunctions[kept]]
+    if layer.dead:
+        living = layer.alive[queries]
+        rows, queries = rows[living], queries[living]
+    rows, queries = _once(rows, queries, made.several)
+    return rows, made.ids.take(pa.array(queries))
+
+
+def _search(part: Part, columns: Columns) -> tuple[Integers, Integers]:
+    """Candidates of a part: pairs of a row and a conjunction."""
+    m = len(columns)
+    points = np.empty((m, len(part.axes)))
+    for k, axis in enumerate(part.axes):
+        values = columns.values(axis)
+        points[:, k] = values
+        if axis.type is not Type.DOUBLE and columns.array(axis).null_count:
+            points[~columns.present(axis), k] = np.nan
+    starts, ends = _runs(part, columns)
+    offsets = count_hits(part.lo, part.hi, points, starts, ends)
+    found = list_hits(part.lo, part.hi, points, starts, ends, offsets, part.conjunctions)
+    return np.repeat(np.arange(m), np.diff(offsets)), found
+
+
+def _runs(part: Part, columns: Columns) -> tuple[Integers, Integers]:
+    """Where the boxes of each row's key value begin and end; nothing for an unknown value."""
+    if part.key is None:
+        m = len(columns)
+        return np.zeros(m, np.int64), np.full(m, part.starts[-1])
+    assert part.keys is not None
+    codes = pc.index_in(columns.array(part.key), value_set=part.keys)
+    known = pc.fill_null(codes, len(part.keys)).to_numpy().astype(np.int64)
+    padded = np.append(part.starts, part.starts[-1])
+    return padded[known], padded[known + 1]
+
+
+def _refine(
+    made: Plan, rows: Integers, conjunctions: Integers, columns: Columns, stream: Stream
+) -> Mask:
+    """Which candidates also pass their residue; candidates of one residue are checked together."""
+    kept = np.ones(len(rows), dtype=np.bool_)
+    residues = made.residue[conjunctions]
+    waiting = np.flatnonzero(residues >= 0)
+    if not len(waiting):
+        return kept
+    waiting = waiting[np.argsort(residues[waiting], kind="stable")]
+    numbers = residues[waiting]
+    circles = np.array(
+        [r.region is not None and isinstance(r.region, Circle) for r in made.residues]
+    )
+    kept[waiting] = _in_circles(made.residues, circles, numbers, rows[waiting], columns, stream)
+    bounds = np.flatnonzero(np.diff(numbers, prepend=-1, append=-1))
+    for start, end in pairwise(bounds):
+        residue = made.residues[numbers[start]]
+        if residue.atoms or not isinstance(residue.region, Circle):
+            pairs = waiting[start:end]
+            kept[pairs] &= _passes(residue, columns.take(rows[pairs]), stream)
+    return kept
+
+
+def _in_circles(
+    residues: tuple[Residue, ...],
+    circles: Mask,
+    numbers: Integers,
+    rows: Integers,
+    columns: Columns,
+    stream: Stream,
+) -> Mask:
+    """The circles of all candidates in one pass, however many circles there are."""
+    mask = np.ones(len(rows), dtype=np.bool_)
+    round_ = np.flatnonzero(circles[numbers])
+    if not len(round_):
+        return mask
+    assert stream.point is not None
+    table = np.array(
+        [(r.region.x, r.region.y, r.region.radius) if isinstance(r.region, Circle) else (0, 0, 0)
+         for r in residues]
+    )  # fmt: skip
+    cx, cy, radius = table[numbers[round_]].T
+    x, y = (columns.values(stream.attribute(name))[rows[round_]] for name in stream.point)
+    with np.errstate(over="ignore"):
+        dx, dy = x - cx, y - cy
+        mask[round_] = dx * dx + dy * dy <= radius * radius
+    return mask
+
+
+def _passes(residue: Residue, columns: Columns, stream: Stream) -> Mask:
+    mask = holds((Conjunction(residue.atoms),), columns)
+    if residue.region is not None:
+        assert stream.point is not None
+        x, y = (columns.values(stream.attribute(name)) for name in stream.point)
+        mask &= contains(residue.region, x, y)  # type: ignore[arg-type]
+    return mask
+
+
+def _once(rows: Integers, queries: Integers, several: Mask) -> tuple[Integers, Integers]:
+    """A disjunction reports a row once, however many of its alternatives hold."""
+    twice = several[queries]
+    if not twice.any():
+        return rows, queries
+    pairs = np.unique(np.stack([rows[twice], queries[twice]], axis=1), axis=0)
+    return (
+        np.concatenate([rows[~twice], pairs[:, 0]]),
+        np.concatenate([queries[~twice], pairs[:, 1]]),
+    )

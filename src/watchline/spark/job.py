@@ -1,0 +1,148 @@
+"""A configured job: from a source, through `matches`, to a sink, as a stream or as a batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from watchline import errors
+from watchline.catalog import Catalog
+from watchline.config import Job
+from watchline.errors import EngineError, WatchlineError
+from watchline.model import Stream, Type
+from watchline.spark.dataframe import matches
+
+_SPARK_TYPES = {
+    Type.DOUBLE: "DOUBLE",
+    Type.BIGINT: "BIGINT",
+    Type.STRING: "STRING",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
+# Formats that carry no types of their own need the declared ones; streams need them for any file.
+_NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What one micro-batch did."""
+
+    batch: int
+    rows: int
+    matches: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        return self.rows / self.seconds if self.seconds else 0.0
+
+
+def schema_of(stream: Stream) -> str:
+    """The declared attributes as a Spark schema."""
+    quoted = ((a.name.replace("`", "``"), a.type) for a in stream.attributes)
+    return ", ".join(f"`{name}` {_SPARK_TYPES[of]}" for name, of in quoted)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Spark's exceptions as ours: our own message from a worker, or the first line of Spark's."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise translated(error) from error
+
+
+def translated(error: Exception) -> WatchlineError:
+    text = str(error)
+    ours = re.findall(r"watchline\.errors\.(\w+): (.+)", text)
+    if ours:
+        name, message = ours[-1]
+        kind = getattr(errors, name, EngineError)
+        return kind(message) if issubclass(kind, WatchlineError) else EngineError(message)
+    unknown = re.search(r"\[DATA_SOURCE_NOT_FOUND\][^:]*: (\S+?)\.", text)
+    if unknown:
+        return EngineError(f"Spark does not know the format {unknown.group(1)!r}: check its name"
+                           " and that its package is on the class path")  # fmt: skip
+    lines = [line for line in text.splitlines() if line.strip()]
+    return EngineError(f"Spark refuses: {(lines or [type(error).__name__])[0][:500]}")
+
+
+def read(spark: SparkSession, job: Job, stream: Stream, streaming: bool) -> DataFrame:
+    source = job.source
+    reader: Any = spark.readStream if streaming else spark.read
+    reader = reader.format(source.format).options(**_texts(source.options))
+    if source.schema or source.format in _NEED_SCHEMA:
+        reader = reader.schema(source.schema or schema_of(stream))
+    loaded: DataFrame = reader.load(source.path) if source.path else reader.load()
+    return loaded
+
+
+def start(spark: SparkSession, job: Job) -> Any:
+    """Start the stream; gives Spark's StreamingQuery."""
+    catalog = Catalog(job.catalog, create=False)
+    stream = catalog.stream(job.stream)
+    with clear_errors():
+        df = matches(read(spark, job, stream, streaming=True), catalog, job.stream)
+        counted = df.observe("watchline", fn.count(fn.lit(1)).alias("matches"))
+        writer = counted.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
+        if job.checkpoint:
+            writer = writer.option("checkpointLocation", job.checkpoint)
+        if job.sink.format == "memory":
+            writer = writer.queryName("matches")
+        if job.trigger == "available now":
+            writer = writer.trigger(availableNow=True)
+        elif job.trigger:
+            writer = writer.trigger(processingTime=job.trigger)
+        return writer.start(job.sink.path) if job.sink.path else writer.start()
+
+
+def replay(spark: SparkSession, job: Job) -> int:
+    """The same over stored data, as a batch; gives the number of matches written."""
+    catalog = Catalog(job.catalog, create=False)
+    stream = catalog.stream(job.stream)
+    with clear_errors():
+        df = matches(read(spark, job, stream, streaming=False), catalog, job.stream)
+        if job.sink.format == "console":
+            found = df.cache()
+            found.show(20, truncate=False)
+            return int(found.count())
+        # Counted on the way to the sink, so that the rows are not matched twice.
+        from pyspark.sql import Observation
+
+        seen = Observation("watchline")
+        counted = df.observe(seen, fn.count(fn.lit(1)).alias("matches"))
+        writer = counted.write.format(job.sink.format).options(**_texts(job.sink.options))
+        writer = writer.mode("errorifexists")
+        writer.save(job.sink.path) if job.sink.path else writer.save()
+        return int(seen.get["matches"])
+
+
+def progress(query: Any, after: int) -> list[Progress]:
+    """What the batches after this one did, as far as Spark still tells."""
+    found = []
+    for p in query.recentProgress:
+        if p["batchId"] > after and p["numInputRows"] > 0:
+            observed = p["observedMetrics"].get("watchline")
+            count = observed["matches"] if observed else 0
+            seconds = p["durationMs"].get("triggerExecution", 0) / 1e3
+            found.append(Progress(p["batchId"], p["numInputRows"], count, seconds))
+    return found
+
+
+def failure(query: Any) -> WatchlineError | None:
+    """Why the stream ended, if not because it was done or stopped."""
+    error = query.exception()
+    return translated(error) if error is not None else None
+
+
+def _texts(options: dict[str, Any]) -> dict[str, str]:
+    """Spark takes strings: TOML's true is `true`, not `True`."""
+    return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}

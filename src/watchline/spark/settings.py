@@ -1,0 +1,67 @@
+"""`wl.session()`: a SparkSession with the settings Watchline needs, or one clear reason why not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from pyspark.sql import SparkSession
+
+from watchline.errors import EngineError
+
+MIN_JAVA = 17
+_INSTALL = "install one with: apt-get install -y openjdk-17-jre-headless"
+_SETTINGS = {
+    # Arrow batches large enough that a kernel call is worth its overhead.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # Workers are forked from a process that has the kernels loaded.
+    "spark.python.daemon.module": "watchline.spark.daemon",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOG = os.path.join(os.path.dirname(__file__), "log4j2.properties")
+_LOCAL = {
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_LOG}",
+}
+
+
+def session(master: str | None = None, app_name: str = "watchline", **conf: str) -> SparkSession:
+    """The SparkSession to use with Watchline.
+
+    `master` is `local[*]` unless spark-submit or you say otherwise; further settings are given as
+    `**{"spark.some.key": "value"}` and win over ours.
+    """
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name)
+    settings = dict(_SETTINGS)
+    if master is not None or "SPARK_MASTER" not in os.environ:
+        master = master or "local[*]"
+        builder = builder.master(master)
+        settings |= _LOCAL if master.startswith("local") else {}
+    for key, value in (settings | conf).items():
+        builder = builder.config(key, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def check_java() -> None:
+    """Refuse early, in a sentence, what Spark would refuse late, in a page."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if not java or not os.path.exists(java):
+        raise EngineError(f"Spark needs Java {MIN_JAVA} or newer and there is none: {_INSTALL}")
+    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', shown)
+    if not found or int(found.group(1)) < MIN_JAVA:
+        version = found.group(1) if found else "of an unknown version"
+        raise EngineError(
+            f"Spark needs Java {MIN_JAVA} or newer; {java} is Java {version}: {_INSTALL}"
+        )

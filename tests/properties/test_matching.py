@@ -1,0 +1,99 @@
+"""The matching engine finds exactly the pairs that the oracle finds, at every version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests import reference
+from tests.properties.test_conditions import table
+from tests.strategies import DECLARATION, condition_sql, conditions, rows
+from watchline.catalog import Catalog
+from watchline.errors import QuerySyntaxError
+from watchline.matching import Matcher
+
+small = st.integers(-3, 3).map(float)
+triangle = st.sampled_from(
+    [[(0.0, 0.0), (2.0, 0.0), (1.0, 2.0)], [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]]
+)
+regions = st.one_of(
+    st.none(),
+    st.tuples(st.just("box"), small, small, small, small),
+    st.tuples(st.just("circle"), small, small, st.sampled_from([0.5, 1.0, 2.0, 1e-170, 1e200])),
+    st.tuples(st.just("polygon"), triangle.map(lambda ring: [ring])),
+)
+Spec = tuple[tuple[Any, ...], "tuple[Any, ...] | None"]
+
+
+def region_sql(region: tuple[Any, ...] | None) -> str:
+    if region is None:
+        return ""
+    kind, *numbers = region
+    if kind == "polygon":
+        ring = [*numbers[0][0], numbers[0][0][0]]
+        return f"INSIDE POLYGON 'POLYGON (({', '.join(f'{x} {y}' for x, y in ring)}))'"
+    return f"INSIDE {'CIRCLE ' if kind == 'circle' else ''}({', '.join(map(repr, numbers))})"
+
+
+def register(catalog: Catalog, name: str, spec: Spec) -> bool:
+    """Whether the query was accepted; what can never be true is refused."""
+    condition, region = spec
+    text = f"CREATE OR REPLACE QUERY {name} AS SELECT * FROM rows WHERE {condition_sql(condition)}"
+    try:
+        catalog.execute(f"{text} {region_sql(region)} EMIT MATCHES")
+    except QuerySyntaxError as error:
+        assume("alternatives" not in error.problem)
+        return False
+    return True
+
+
+def expected(specs: dict[str, Spec], data: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    return sorted(
+        (i, name)
+        for name, (condition, region) in specs.items()
+        for i, row in enumerate(data)
+        if reference.holds(condition, row)
+        and (region is None or _inside(region, row["d"], row["e"]))
+    )
+
+
+def _inside(region: tuple[Any, ...], x: float | None, y: float | None) -> bool:
+    return x is not None and y is not None and reference.inside(region, x, y)
+
+
+def found(matcher: Matcher, data: pa.Table) -> list[tuple[int, str]]:
+    pairs = matcher.match(data)
+    return sorted(zip(pairs.rows.tolist(), pairs.ids.to_pylist(), strict=True))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.tuples(conditions(), regions)), max_size=10),
+    st.lists(rows(), min_size=1, max_size=10),
+    st.integers(0, 10),
+)
+def test_pairs_equal_the_oracle_at_every_version(
+    commands: list[tuple[str, Spec]], data: list[dict[str, Any]], built: int
+) -> None:
+    """The matcher is built somewhere in the middle and then follows, version by version."""
+    catalog = Catalog.of(DECLARATION)
+    specs: dict[str, Spec] = {}
+    arrow = table(data)
+    matcher = Matcher(catalog, "rows")
+    for step, (name, spec) in enumerate(commands):
+        if step == built:
+            matcher = Matcher(catalog, "rows")
+        if name in specs and step % 3 == 0:
+            catalog.drop(name)
+            del specs[name]
+        elif register(catalog, name, spec):
+            specs[name] = spec
+        matcher.advance(catalog.version)
+        assert found(matcher, arrow) == expected(specs, data)
+    assert len(matcher) == len(specs)
+    assert found(Matcher(catalog, "rows"), arrow) == expected(specs, data)
+    past = Matcher(catalog, "rows", version=1)
+    assert found(past, arrow) == []

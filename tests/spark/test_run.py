@@ -1,0 +1,187 @@
+"""`watchline run` and `watchline replay` as programs: files in, files out, kills, mistakes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spark.test_matches import QUERIES, TICKS, pairs_in_process, ticks
+from watchline.catalog import Catalog
+from watchline.spark.sink import committed_files
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+JOB = """
+catalog = "catalog"
+stream = "ticks"
+checkpoint = "checkpoint"
+trigger = "available now"
+[source]
+format = "parquet"
+path = "in"
+options = { maxFilesPerTrigger = 1 }
+[sink]
+format = "parquet"
+path = "out"
+[spark]
+"spark.master" = "local[1]"
+"spark.driver.memory" = "512m"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A catalog, a job file, and ten files of fifty rows."""
+    Catalog(tmp_path / "catalog").execute("; ".join([TICKS, *QUERIES]))
+    (tmp_path / "in").mkdir()
+    rows = ticks(500)
+    for i in range(10):
+        pq.write_table(rows.slice(50 * i, 50), tmp_path / "in" / f"{i:02}.parquet")
+    (tmp_path / "job.toml").write_text(JOB)
+    return tmp_path
+
+
+def command(folder: Path, verb: str, *more: str) -> list[str]:
+    return [sys.executable, "-m", "watchline", verb, str(folder / "job.toml"), *more]
+
+
+def finish(folder: Path, verb: str, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(folder, verb, *more), capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+def written(folder: Path) -> list[Any]:
+    """What the sink holds, by Spark's own list of committed files."""
+    files = committed_files(str(folder / "out"))
+    return as_pairs(pa.concat_tables([pq.read_table(file) for file in files]))
+
+
+def as_pairs(table: pa.Table) -> list[Any]:
+    times = table["ts"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
+    return sorted(zip(times, table["query_id"].to_pylist(), strict=True))
+
+
+def test_run_and_replay(folder: Path) -> None:
+    expected = pairs_in_process(Catalog(folder / "catalog"), ticks(500))
+    done = finish(folder, "run")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 10
+    assert lines[0].split()[2:4] == ["50", "rows"]
+    assert f"500 rows, {len(expected)} matches, 10 batches" in done.stderr
+    assert written(folder) == expected
+    text = JOB.replace('"out"', '"again"').replace("{ maxFilesPerTrigger = 1 }", "{}")
+    (folder / "job.toml").write_text(text)
+    done = finish(folder, "replay", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f'"matches": {len(expected)}' in done.stdout
+    assert as_pairs(ds.dataset(folder / "again", format="parquet").to_table()) == expected
+
+
+def test_killed_and_restarted(folder: Path) -> None:
+    """SIGKILL at random moments, again and again: the sink is what an undisturbed run writes."""
+    expected = pairs_in_process(Catalog(folder / "catalog"), ticks(500))
+    draw = random.Random(5)
+    for _ in range(3):
+        process = subprocess.Popen(
+            command(folder, "run"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert process.stdout is not None
+        process.stdout.readline()  # the first batch of this run is done
+        time.sleep(draw.uniform(0, 1.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        # The JVM notices that its parent is gone; it must be, before the next run.
+        subprocess.run(["pkill", "-9", "-f", str(folder)], check=False)
+        time.sleep(1)
+    assert finish(folder, "run").returncode == 0
+    assert written(folder) == expected
+
+
+def test_interrupt_stops_cleanly_and_the_catalog_is_followed(folder: Path) -> None:
+    text = JOB.replace('trigger = "available now"\n', "").replace("maxFilesPerTrigger = 1", "")
+    (folder / "job.toml").write_text(text)
+    process = subprocess.Popen(
+        command(folder, "run"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert "500 rows" in process.stdout.readline()
+    env = {**os.environ, "WATCHLINE_CATALOG": str(folder / "catalog")}
+    add = [
+        sys.executable,
+        "-m",
+        "watchline",
+        "query",
+        "add",
+        "all",
+        "SELECT * FROM ticks WHERE n > 0",
+    ]
+    subprocess.run(add, env=env, check=True, capture_output=True)
+    pq.write_table(ticks(20, seed=9), folder / "in" / "new.parquet")
+    assert "20 rows" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "stopped: 520 rows" in errors
+    found = written(folder)
+    assert sum(name == "all" for _, name in found) == 20
+
+
+MISTAKES = [
+    ("stream =", "steam =", "unknown key 'steam'; did you mean 'stream'?"),
+    ('stream = "ticks"\n', "", "'stream' is missing"),
+    ('stream = "ticks"', 'stream = "tocks"', "there is no stream 'tocks'; did you mean 'ticks'?"),
+    ('stream = "ticks"', "stream = 5", "'stream' must be a string, not 5"),
+    ('catalog = "catalog"', 'catalog = "none"', "there is no catalog at"),
+    ('checkpoint = "checkpoint"\n', "", "'checkpoint' is missing"),
+    ('path = "in"', 'path = "nothing"', "there is nothing at"),
+    ('path = "in"\n', "", "[source] 'path' is missing"),
+    (
+        '[source]\nformat = "parquet"',
+        '[source]\nformat = "paquet"',
+        "does not know the format 'paquet'",
+    ),
+    ("[sink]", "[sink", "is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), MISTAKES, ids=[m[2][:30] for m in MISTAKES])
+def test_mistakes_in_the_file(folder: Path, old: str, new: str, message: str) -> None:
+    assert old in JOB
+    (folder / "job.toml").write_text(JOB.replace(old, new, 1))
+    done = finish(folder, "run")
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_java_or_one_too_old(folder: Path, tmp_path: Path) -> None:
+    home = tmp_path / "java"
+    (home / "bin").mkdir(parents=True)
+    env = {**os.environ, "JAVA_HOME": str(home)}
+    done = subprocess.run(
+        command(folder, "run"), env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "Spark needs Java 17 or newer and there is none: install one with" in done.stderr
+    java = home / "bin" / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_302\"' >&2\n")
+    java.chmod(0o755)
+    done = subprocess.run(
+        command(folder, "run"), env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "is Java 8: install" in done.stderr
