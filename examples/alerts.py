@@ -47,6 +47,7 @@ class Market:
         self._names = np.array([f"S{i}" for i in range(SYMBOLS)])
         self.start = int(time.time()) * 1_000_000
         self.history: list[tuple[int, float]] = []
+        self.added: dict[str, int] = {}
 
     def step(self, number: int) -> None:
         turns = ROWS // SYMBOLS
@@ -83,9 +84,11 @@ def register_alerts(catalog: wl.Catalog) -> None:
     )
 
 
-def change_alerts(catalog: wl.Catalog, step: int, price: float) -> str:
+def change_alerts(catalog: wl.Catalog, step: int, market: Market) -> str:
     """Now and then somebody adds an alert around the watched price, or drops one."""
     if step % 6 == 2:
+        now, price = market.history[-1]
+        market.added[f"user{step}"] = now
         low, high = price * 0.998, price * 1.004
         catalog.execute(
             f"CREATE QUERY user{step} AS SELECT * FROM ticks"
@@ -154,7 +157,10 @@ def picture(catalog: wl.Catalog, market: Market, out: Path, path: Path) -> None:
     bands = [q for q in catalog.queries() if f"'{WATCHED}'" in repr(q)]
     for query in bands:
         band = next(a.range for a in query.where[0].atoms if isinstance(a, InRange))
-        axes.axhspan(band.lo, min(band.hi, prices.max() * 1.05), alpha=0.12, color="#2277cc")
+        # A band that was added while the demo ran begins when it was added.
+        begin = market.added.get(query.id, market.start)
+        span = [(t - market.start) / 1e6 for t in (begin, times[-1])]
+        axes.fill_between(span, band.lo, band.hi, alpha=0.15, color="#2277cc", linewidth=0)
     when = matched["ts"].cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
     axes.scatter(
         (when - market.start) / 1e6, matched["price"].to_numpy(), s=10, color="#cc3322", zorder=3,
@@ -197,7 +203,7 @@ def run(folder: Path, console: Console) -> None:
         for step in range(1, STEPS):
             until = time.monotonic() + SECONDS_PER_STEP
             market.step(step)
-            if note := change_alerts(catalog, step, market.history[-1][1]):
+            if note := change_alerts(catalog, step, market):
                 board.notes.append(note)
             last = board.batches[-1].batch if board.batches else -1
             board.batches += jobs.progress(query, last)

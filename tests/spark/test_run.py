@@ -140,6 +140,30 @@ def test_interrupt_stops_cleanly_and_the_catalog_is_followed(folder: Path) -> No
     assert sum(name == "all" for _, name in found) == 20
 
 
+def test_other_formats_and_another_catalog(folder: Path) -> None:
+    """Rows from JSON to the console; then the same checkpoint with another catalog."""
+    lines = [
+        '{"symbol": "S1", "price": 5.0, "volume": null, "n": 3, "ts": "2026-03-01T12:00:00Z"}',
+        '{"symbol": "S2", "price": 50.0, "volume": 60.0, "n": 3, "ts": "2026-03-01T12:00:01Z"}',
+    ]
+    (folder / "in").rename(folder / "old")
+    (folder / "in").mkdir()
+    (folder / "in" / "a.json").write_text("\n".join(lines))
+    text = JOB.replace('format = "parquet"', 'format = "json"', 1)
+    text = text.replace('format = "parquet"\npath = "out"', 'format = "console"')
+    (folder / "job.toml").write_text(text)
+    done = finish(folder, "run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert '"rows": 2, "matches": 2' in done.stdout
+    Catalog(folder / "other").execute("; ".join([TICKS, *QUERIES]))
+    (folder / "job.toml").write_text(text.replace('catalog = "catalog"', 'catalog = "other"'))
+    (folder / "in" / "b.json").write_text(lines[0])
+    done = finish(folder, "run")
+    assert done.returncode == 2
+    assert "the checkpoint belongs to another catalog" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 MISTAKES = [
     ("stream =", "steam =", "unknown key 'steam'; did you mean 'stream'?"),
     ('stream = "ticks"\n', "", "'stream' is missing"),

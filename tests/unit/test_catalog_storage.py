@@ -235,6 +235,16 @@ def test_a_snapshot_that_moved_unseen_is_no_licence(path: Path) -> None:
         two.execute(CREATE.format("b"))
 
 
+def test_compaction_deletes_orphans_and_keeps_what_streams_wrote_down(path: Path) -> None:
+    (path / "_runs" / "query").mkdir(parents=True)
+    for name in ("_runs/query/0", "part-00000-orphan.parquet"):
+        (path / name).write_text("1")
+        os.utime(path / name, (time.time() - 7200, time.time() - 7200))
+    Catalog(path).compact()
+    assert (path / "_runs" / "query" / "0").exists()
+    assert not (path / "part-00000-orphan.parquet").exists()
+
+
 # --- several processes
 
 ADD = """

@@ -1,7 +1,7 @@
 """`scan`: the compiled linear scan, every other index's rival and safety net.
 
 Invariant: boxes stand side by side in arrays of one dimension each, in no order. Cost: every point
-meets every box, twice (to count, then to list); memory is the boxes and nothing else.
+meets every box, a block of them at a time; memory is the boxes and nothing else.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.base import Boxes, Doubles, Index, Integers, Matches, compact_ids
+
+# Boxes per block: its bounds and marks stay in the first-level cache.
+BLOCK = 256
 
 
 class ScanIndex(Index):
@@ -40,63 +43,73 @@ class ScanIndex(Index):
         self._numbers = self._numbers[kept]
 
     def _search(self, points: Doubles) -> Matches:
-        n = len(self._numbers)
         starts = np.zeros(len(points), dtype=np.int64)
-        ends = np.full(len(points), n, dtype=np.int64)
+        ends = np.full(len(points), len(self._numbers), dtype=np.int64)
         ids = compact_ids(self._numbers)
-        offsets = count_hits(self._lo, self._hi, points, starts, ends)
-        return Matches(offsets, list_hits(self._lo, self._hi, points, starts, ends, offsets, ids))
+        return Matches(*scan_runs(self._lo, self._hi, points, starts, ends, ids))
 
 
 @nb.njit(cache=True, nogil=True)
-def count_hits(
-    lo: Doubles, hi: Doubles, points: Doubles, starts: Integers, ends: Integers
-) -> Integers:  # pragma: no cover - compiled
-    """Offsets of each point's hits among its own boxes [start, end)."""
-    offsets = np.zeros(len(points) + 1, dtype=np.int64)
-    dims = points.shape[1]
-    for i in range(len(points)):
-        hits = 0
-        if _finite(points, i):
-            for j in range(starts[i], ends[i]):
-                inside = True
-                for k in range(dims):
-                    inside &= (lo[k, j] <= points[i, k]) & (points[i, k] < hi[k, j])
-                hits += inside
-        offsets[i + 1] = offsets[i] + hits
-    return offsets
-
-
-@nb.njit(cache=True, nogil=True)
-def list_hits(
+def scan_runs(
     lo: Doubles,
     hi: Doubles,
     points: Doubles,
     starts: Integers,
     ends: Integers,
-    offsets: Integers,
     ids: npt.NDArray[Any],
-) -> npt.NDArray[Any]:  # pragma: no cover - compiled
-    """The ids of the hits that `count_hits` counted."""
-    found = np.empty(offsets[-1], dtype=ids.dtype)
-    dims = points.shape[1]
+) -> tuple[Integers, npt.NDArray[Any]]:  # pragma: no cover - compiled
+    """Each point against its own run of boxes [start, end): offsets, and the ids of the hits.
+
+    Boxes are taken in blocks: one dimension after the other narrows a block's hits, in loops that
+    become vector instructions, and only a block with hits is looked at box by box.
+    """
+    offsets = np.zeros(len(points) + 1, dtype=np.int64)
+    found = np.empty(max(len(points), 1_024), dtype=ids.dtype)
+    hits = np.empty(BLOCK, dtype=np.uint8)
+    at = 0
     for i in range(len(points)):
-        at = offsets[i]
-        if at == offsets[i + 1]:
-            continue
-        for j in range(starts[i], ends[i]):
-            inside = True
-            for k in range(dims):
-                inside &= (lo[k, j] <= points[i, k]) & (points[i, k] < hi[k, j])
-            if inside:
-                found[at] = ids[j]
-                at += 1
-    return found
+        if _finite(points[i]):
+            for block in range(starts[i], ends[i], BLOCK):
+                size = min(BLOCK, ends[i] - block)
+                count = _narrow(lo, hi, points[i], block, size, hits)
+                if count:
+                    if at + count > len(found):
+                        found = _grown(found, at + count)
+                    for j in range(size):
+                        if hits[j]:
+                            found[at] = ids[block + j]
+                            at += 1
+        offsets[i + 1] = at
+    return offsets, found[:at].copy()
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
-def _finite(points: Doubles, i: int) -> bool:  # pragma: no cover - compiled
+@nb.njit(cache=True, nogil=True)
+def _narrow(
+    lo: Doubles, hi: Doubles, point: Doubles, block: int, size: int, hits: npt.NDArray[np.uint8]
+) -> int:  # pragma: no cover - compiled
+    """Mark the boxes of a block that contain the point; how many there are."""
+    hits[:size] = 1
+    for k in range(len(point)):
+        x = point[k]
+        low, high = lo[k, block : block + size], hi[k, block : block + size]
+        for j in range(size):
+            hits[j] &= (low[j] <= x) & (x < high[j])
+    count = 0
+    for j in range(size):
+        count += hits[j]
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
+def _finite(point: Doubles) -> bool:  # pragma: no cover - compiled
     finite = True
-    for k in range(points.shape[1]):
-        finite &= np.isfinite(points[i, k])
+    for k in range(len(point)):
+        finite &= np.isfinite(point[k])
     return finite
+
+
+@nb.njit(cache=True, nogil=True)
+def _grown(found: npt.NDArray[Any], needed: int) -> npt.NDArray[Any]:  # pragma: no cover - compiled
+    larger = np.empty(max(2 * len(found), needed), dtype=found.dtype)
+    larger[: len(found)] = found
+    return larger

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 from watchline.catalog import Catalog, Commit
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns, contains, holds
-from watchline.index.scan import count_hits, list_hits
+from watchline.index.scan import scan_runs
 from watchline.matching.plan import Part, Plan, Residue, plan
-from watchline.model import Circle, Conjunction, Stream, Type
+from watchline.model import Attribute, Circle, Conjunction, Stream, Type
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -134,16 +134,22 @@ def _match_layer(layer: _Layer, columns: Columns, stream: Stream) -> tuple[Integ
 def _search(part: Part, columns: Columns) -> tuple[Integers, Integers]:
     """Candidates of a part: pairs of a row and a conjunction."""
     m = len(columns)
-    points = np.empty((m, len(part.axes)))
-    for k, axis in enumerate(part.axes):
-        values = columns.values(axis)
-        points[:, k] = values
+    points = _points(part.axes, columns)
+    starts, ends = _runs(part, columns)
+    offsets, found = scan_runs(part.lo, part.hi, points, starts, ends, part.conjunctions)
+    return np.repeat(np.arange(m), np.diff(offsets)), found
+
+
+def _points(axes: tuple[Attribute, ...], columns: Columns) -> npt.NDArray[np.float64]:
+    """The rows as points over the axes; what is no number is NaN. One plain axis is not copied."""
+    if len(axes) == 1 and axes[0].type is Type.DOUBLE:
+        return columns.values(axes[0]).reshape(-1, 1)  # type: ignore[return-value]
+    points = np.empty((len(columns), len(axes)))
+    for k, axis in enumerate(axes):
+        points[:, k] = columns.values(axis)
         if axis.type is not Type.DOUBLE and columns.array(axis).null_count:
             points[~columns.present(axis), k] = np.nan
-    starts, ends = _runs(part, columns)
-    offsets = count_hits(part.lo, part.hi, points, starts, ends)
-    found = list_hits(part.lo, part.hi, points, starts, ends, offsets, part.conjunctions)
-    return np.repeat(np.arange(m), np.diff(offsets)), found
+    return points
 
 
 def _runs(part: Part, columns: Columns) -> tuple[Integers, Integers]:

@@ -1,0 +1,126 @@
+"""Planning: keys and axes, what is left to check, and how few candidates a row meets."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tests.conftest import TICKS
+from watchline.catalog import Catalog
+from watchline.evaluate import Columns
+from watchline.matching import Matcher, plan
+from watchline.matching.engine import MAX_LAYERS, _runs
+from watchline.model import Circle, Compare, InRange, OneOf
+
+CARS = (
+    "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, kind STRING, ts TIMESTAMP)"
+    " OBJECT id TIME ts POINT (x, y)"
+)
+
+
+def planned(stream: str, *queries: str):  # type: ignore[no-untyped-def]
+    texts = [f"CREATE QUERY q{i} AS SELECT * FROM {q}" for i, q in enumerate(queries)]
+    catalog = Catalog.of([TICKS, CARS, *texts])
+    return plan(catalog.queries(), catalog.stream(stream))
+
+
+def shape(made) -> list[tuple[str | None, list[str], int]]:  # type: ignore[no-untyped-def]
+    return [
+        (p.key.name if p.key else None, [a.name for a in p.axes], p.lo.shape[1]) for p in made.parts
+    ]
+
+
+def test_queries_about_the_same_attributes_share_a_part() -> None:
+    made = planned(
+        "ticks",
+        "ticks WHERE price < 3",
+        "ticks WHERE price > 5 OR volume > 2",
+        "ticks WHERE symbol = 'A' AND price < 3",
+        "ticks WHERE symbol IN ('A', 'B') AND price > 4",
+        "ticks WHERE symbol = 'A'",
+        "ticks WHERE price < 3 EMIT CHANGES",
+    )
+    assert shape(made) == [
+        (None, ["price"], 2),
+        (None, ["volume"], 1),
+        ("symbol", ["price"], 3),
+        ("symbol", [], 1),
+    ]
+    assert len(made) == 5
+    assert made.several.tolist() == [False, True, False, False, False]
+    assert not made.residues
+
+
+def test_the_object_id_is_a_key_also_as_a_number() -> None:
+    made = planned("cars", "cars WHERE id = 17 AND kind = 'taxi' EMIT MATCHES")
+    assert shape(made) == [("id", [], 1)]
+    assert made.parts[0].keys.to_pylist() == [17]
+    [residue] = made.residues
+    assert [type(a) for a in residue.atoms] == [OneOf]
+
+
+def test_what_is_left_for_refinement() -> None:
+    made = planned(
+        "cars",
+        "cars WHERE x > y INSIDE CIRCLE (0, 0, 1) EMIT MATCHES",
+        "cars WHERE x > y INSIDE CIRCLE (5, 5, 1) EMIT MATCHES",
+        "cars WHERE id >= 9007199254740993 EMIT MATCHES",
+        "cars WHERE x > y AND x < 1 EMIT MATCHES",
+        "cars WHERE y > 3 AND x < y EMIT MATCHES",
+    )
+    assert shape(made) == [
+        (None, ["x", "y"], 2),
+        (None, ["id"], 1),
+        (None, ["x"], 1),
+        (None, ["y"], 1),
+    ]
+    kinds = [([type(a) for a in r.atoms], type(r.region)) for r in made.residues]
+    assert kinds[0] == kinds[1] == ([Compare], Circle)
+    assert kinds[2][0] == [InRange]
+    # x > y and x < y are two residues; the same comparison of two queries would be one.
+    assert len(made.residues) == 5
+
+
+def test_a_row_meets_the_alerts_of_its_own_symbol() -> None:
+    """A thousand symbols with ten alerts each: ten candidates a row, not ten thousand."""
+    catalog = Catalog.of(TICKS)
+    n = 10_000
+    ids = [f"a{i}" for i in range(n)]
+    symbols = [f"S{i % 1000}" for i in range(n)]
+    catalog.register_boxes("ticks", ids, {"price": (0, 1), "symbol": symbols}, emit="matches")
+    stream = catalog.stream("ticks")
+    [part] = plan(catalog.queries(), stream).parts
+    rows = pa.table({"symbol": ["S1", "S999", "nobody", None], "price": [0.5] * 4})
+    starts, ends = _runs(part, Columns(rows, stream))
+    assert (ends - starts).tolist() == [10, 10, 0, 0]
+    assert len(Matcher(catalog, "ticks").match(rows)) == 20
+
+
+def test_a_disjunction_reports_a_row_once() -> None:
+    catalog = Catalog.of(
+        [TICKS, "CREATE QUERY a AS SELECT * FROM ticks WHERE price < 5 OR price < 9 OR volume > 0"]
+    )
+    found = Matcher(catalog, "ticks").match(pa.table({"price": [1.0, 7.0], "volume": [1.0, 1.0]}))
+    assert sorted(found.rows.tolist()) == [0, 1]
+
+
+def test_many_small_versions_become_one_plan_again() -> None:
+    catalog = Catalog.of([TICKS])
+    matcher = Matcher(catalog, "ticks")
+    rows = pa.table({"price": [1.0, 50.0]})
+    for i in range(3 * MAX_LAYERS):
+        catalog.execute(f"CREATE QUERY q{i} AS SELECT * FROM ticks WHERE price < {i}")
+        matcher.advance(catalog.version)
+        assert len(matcher.match(rows)) == max(0, i - 1)
+        assert len(matcher._layers) <= MAX_LAYERS
+    matcher.advance(3)
+    assert len(matcher) == 2
+
+
+def test_a_stream_that_was_dropped_and_declared_anew() -> None:
+    catalog = Catalog.of([TICKS, "CREATE QUERY a AS SELECT * FROM ticks WHERE price < 3"])
+    matcher = Matcher(catalog, "ticks")
+    other = "CREATE STREAM ticks (id BIGINT, price BIGINT, t TIMESTAMP) OBJECT id TIME t"
+    catalog.execute(f"DROP QUERY a; DROP STREAM ticks; {other}")
+    catalog.execute("CREATE QUERY b AS SELECT * FROM ticks WHERE price > 3")
+    matcher.advance(catalog.version)
+    assert matcher.match(pa.table({"price": [2, 4]})).ids.to_pylist() == ["b"]
