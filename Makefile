@@ -14,7 +14,7 @@ tour: setup  ## the language and the catalog, without Spark
 	@.venv/bin/python -m examples.tour
 
 test: setup  ## run the tests
-	@.venv/bin/python -m pytest -n auto --dist loadgroup
+	@.venv/bin/python -m pytest -n auto --dist loadfile
 
 check: setup  ## style, types and layers
 	@scripts/check

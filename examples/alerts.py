@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from rich.console import Console, Group
@@ -138,7 +139,10 @@ def sample(out: Path, board: Board, seen: set[str]) -> None:
     for file in committed_files(str(out))[-1:]:
         if file not in seen:
             seen.add(file)
-            for row in pq.read_table(file).slice(0, 2).to_pylist():
+            matches = pq.read_table(file)
+            # What somebody added while this runs is what they look for: show it first.
+            added = matches.filter(pc.invert(pc.starts_with(matches["query_id"], "alert")))
+            for row in pa.concat_tables([added, matches]).slice(0, 2).to_pylist():
                 board.samples.append((row["query_id"], row["symbol"], row["price"]))
 
 
@@ -193,10 +197,12 @@ def run(folder: Path, console: Console) -> None:
         str(folder / "checkpoint"),
     )
     query = jobs.start(spark, job)
+    console.print("running; add an alert from a second terminal:")
     console.print(
-        "running; add an alert from a second terminal:\n"
-        f"  .venv/bin/watchline --catalog {folder}/catalog query add mine"
-        f" \"SELECT * FROM ticks WHERE symbol = '{WATCHED}' AND price > 1\"\n"
+        f"  .venv/bin/watchline --catalog {os.path.relpath(folder)}/catalog query add mine"
+        f" \"SELECT * FROM ticks WHERE symbol = '{WATCHED}' AND price > 1\"\n",
+        soft_wrap=True,
+        highlight=False,
     )
     board, seen = Board(catalog), set[str]()
     with Live(board, console=console, refresh_per_second=4, transient=False):

@@ -20,8 +20,6 @@ from tests.spark.test_matches import QUERIES, TICKS, pairs_in_process, ticks
 from watchline.catalog import Catalog
 from watchline.spark.sink import committed_files
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 JOB = """
 catalog = "catalog"
 stream = "ticks"

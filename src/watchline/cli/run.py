@@ -91,7 +91,10 @@ def _session(job: Job) -> Any:
     from watchline.spark import session
 
     click.echo("starting Spark", err=True)
-    return session(**{key: str(value) for key, value in job.spark.items()})
+    made = session(**{key: str(value) for key, value in job.spark.items()})
+    # What goes wrong is reported once, by us; Spark would add pages of stack traces.
+    made.sparkContext.setLogLevel("OFF")
+    return made
 
 
 class _Display:

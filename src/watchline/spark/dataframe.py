@@ -7,6 +7,7 @@ shuffle.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Union
@@ -57,7 +58,9 @@ def reference(catalog: CatalogLike) -> CatalogRef:
     if isinstance(catalog, Catalog):
         if catalog.uri is None:
             return CatalogRef(statements=catalog.statements())
-        return CatalogRef(catalog.uri, tuple(sorted((catalog.storage_options or {}).items())))
+        # Workers may have another working folder.
+        uri = catalog.uri if catalog.folder is None else os.path.abspath(catalog.folder)
+        return CatalogRef(uri, tuple(sorted((catalog.storage_options or {}).items())))
     if isinstance(catalog, (str, PathLike)):
         return reference(Catalog(fspath(catalog), create=False))
     statements = tuple(catalog)

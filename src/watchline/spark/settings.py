@@ -41,10 +41,10 @@ def session(master: str | None = None, app_name: str = "watchline", **conf: str)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
     settings = dict(_SETTINGS)
-    if master is not None or "SPARK_MASTER" not in os.environ:
-        master = master or "local[*]"
-        builder = builder.master(master)
-        settings |= _LOCAL if master.startswith("local") else {}
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has chosen the master
+    master = master or conf.get("spark.master") or (None if submitted else "local[*]")
+    if master is not None:
+        settings |= {"spark.master": master} | (_LOCAL if master.startswith("local") else {})
     for key, value in (settings | conf).items():
         builder = builder.config(key, value)
     made = builder.getOrCreate()
