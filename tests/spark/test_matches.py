@@ -183,20 +183,6 @@ def test_a_replayed_batch_uses_the_version_it_had(
     )
 
 
-def test_a_checkpoint_of_another_catalog(
-    spark: SparkSession, catalog: Catalog, folder: Path, tmp_path: Path
-) -> None:
-    late = folder / "5.parquet"
-    rows = pq.read_table(late)
-    late.unlink()
-    run(wl.matches(stream(spark, folder, 10), catalog, "ticks"), tmp_path / "o", tmp_path / "c")
-    pq.write_table(rows, late)
-    other = Catalog(tmp_path / "other")
-    other.execute("; ".join([TICKS, *QUERIES]))
-    with pytest.raises(Exception, match="the checkpoint belongs to another catalog"):
-        run(wl.matches(stream(spark, folder, 10), other, "ticks"), tmp_path / "o", tmp_path / "c")
-
-
 def test_a_dataframe_that_does_not_fit(spark: SparkSession, catalog: Catalog) -> None:
     df = spark.createDataFrame(ticks(3))
     with pytest.raises(wl.SchemaMismatch, match=r"column 'price' \(DOUBLE\) is missing"):

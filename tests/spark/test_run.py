@@ -158,7 +158,7 @@ def test_other_formats_and_another_catalog(folder: Path) -> None:
     (folder / "in" / "b.json").write_text(lines[0])
     done = finish(folder, "run")
     assert done.returncode == 2
-    assert "the checkpoint belongs to another catalog" in done.stderr
+    assert "belongs to another catalog" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -67,6 +67,7 @@ class Catalog:
         self.storage_options = storage_options
         log = DeltaLog(self.uri, create, storage_options)
         self.folder: str | None = log.folder
+        self.id: str = log.id
         self._setup(log)
 
     @classmethod
@@ -74,6 +75,7 @@ class Catalog:
         """A catalog in memory with these statements: a static set of queries, or a test's."""
         catalog = cls.__new__(cls)
         catalog.uri = catalog.folder = catalog.storage_options = None
+        catalog.id = ""
         catalog._setup(MemoryLog())
         for text in [statements] if isinstance(statements, str) else statements:
             catalog.execute(text)

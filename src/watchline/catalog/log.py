@@ -188,6 +188,7 @@ class DeltaLog:
 
     def _check_format(self) -> None:
         metadata = self._table.metadata()
+        self.id: str = str(metadata.id)
         if metadata.name != _NAME:
             raise CatalogError(f"{self.name} is a Delta table, but not a Watchline catalog")
         found = (metadata.description or "").removeprefix("format ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from pyspark.sql import functions as fn
 from watchline import errors
 from watchline.catalog import Catalog
 from watchline.config import Job
-from watchline.errors import EngineError, WatchlineError
+from watchline.errors import CatalogError, EngineError, WatchlineError
 from watchline.model import Stream, Type
 from watchline.spark.dataframe import matches
 
@@ -89,6 +90,7 @@ def start(spark: SparkSession, job: Job) -> Any:
     """Start the stream; gives Spark's StreamingQuery."""
     catalog = Catalog(job.catalog, create=False)
     stream = catalog.stream(job.stream)
+    claim_checkpoint(job, catalog)
     with clear_errors():
         df = matches(read(spark, job, stream, streaming=True), catalog, job.stream)
         counted = df.observe("watchline", fn.count(fn.lit(1)).alias("matches"))
@@ -102,6 +104,23 @@ def start(spark: SparkSession, job: Job) -> Any:
         elif job.trigger:
             writer = writer.trigger(processingTime=job.trigger)
         return writer.start(job.sink.path) if job.sink.path else writer.start()
+
+
+def claim_checkpoint(job: Job, catalog: Catalog) -> None:
+    """A checkpoint goes with one catalog: write its id into a new one, refuse another's."""
+    if not job.checkpoint or "://" in job.checkpoint:
+        return
+    mark = os.path.join(job.checkpoint, "watchline-catalog")
+    os.makedirs(job.checkpoint, exist_ok=True)
+    if not os.path.exists(mark):
+        with open(mark, "w", encoding="ascii") as file:
+            file.write(catalog.id)
+    with open(mark, encoding="ascii") as file:
+        if file.read() != catalog.id:
+            raise CatalogError(
+                f"the checkpoint {job.checkpoint} belongs to another catalog than {job.catalog}:"
+                " name that one, or start with a new checkpoint"
+            )
 
 
 def replay(spark: SparkSession, job: Job) -> int:

@@ -13,7 +13,6 @@ import tempfile
 from contextlib import suppress
 
 from watchline.catalog import Catalog
-from watchline.errors import CatalogError
 
 FOLDER = "_runs"
 KEPT = 100
@@ -26,11 +25,6 @@ def pinned_version(catalog: Catalog, uri: str, query_id: str, batch_id: int) -> 
     read, write = (_read_delta, _write_delta) if local is None else (_read_file, _write_file)
     found = read(run, batch_id)
     if found is None:
-        if batch_id > 0 and local is not None and not os.path.isdir(run):
-            raise CatalogError(
-                f"the checkpoint belongs to another catalog than {uri}: name that one,"
-                " or start with a new checkpoint"
-            )
         write(run, batch_id, catalog.version)
         found = read(run, batch_id)
         assert found is not None
