@@ -28,6 +28,8 @@ Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 MAX_LAYERS = 8
+# Following more commits than this one by one costs more than building anew.
+MAX_COMMITS = 64
 # A stack is rebuilt when what came on top is this part of the whole.
 REBUILD_SHARE = 0.2
 
@@ -87,7 +89,11 @@ class Matcher:
             )
         except UnknownVersion:
             commits = None
-        if commits is None or any(self._name in c.dropped_streams for c in commits):
+        if (
+            commits is None
+            or len(commits) > MAX_COMMITS
+            or any(self._name in c.dropped_streams for c in commits)
+        ):
             self._build(version)
             return
         for commit in commits:
@@ -175,10 +181,7 @@ def _refine(
         return kept
     waiting = waiting[np.argsort(residues[waiting], kind="stable")]
     numbers = residues[waiting]
-    circles = np.array(
-        [r.region is not None and isinstance(r.region, Circle) for r in made.residues]
-    )
-    kept[waiting] = _in_circles(made.residues, circles, numbers, rows[waiting], columns, stream)
+    kept[waiting] = _in_circles(made.circles[numbers], rows[waiting], columns, stream)
     bounds = np.flatnonzero(np.diff(numbers, prepend=-1, append=-1))
     for start, end in pairwise(bounds):
         residue = made.residues[numbers[start]]
@@ -189,28 +192,18 @@ def _refine(
 
 
 def _in_circles(
-    residues: tuple[Residue, ...],
-    circles: Mask,
-    numbers: Integers,
-    rows: Integers,
-    columns: Columns,
-    stream: Stream,
+    circles: npt.NDArray[np.float64], rows: Integers, columns: Columns, stream: Stream
 ) -> Mask:
-    """The circles of all candidates in one pass, however many circles there are."""
+    """The circles of all candidates in one pass; where there is none (NaN), nothing is asked."""
     mask = np.ones(len(rows), dtype=np.bool_)
-    round_ = np.flatnonzero(circles[numbers])
-    if not len(round_):
-        return mask
-    assert stream.point is not None
-    table = np.array(
-        [(r.region.x, r.region.y, r.region.radius) if isinstance(r.region, Circle) else (0, 0, 0)
-         for r in residues]
-    )  # fmt: skip
-    cx, cy, radius = table[numbers[round_]].T
-    x, y = (columns.values(stream.attribute(name))[rows[round_]] for name in stream.point)
-    with np.errstate(over="ignore"):
-        dx, dy = x - cx, y - cy
-        mask[round_] = dx * dx + dy * dy <= radius * radius
+    asked = np.flatnonzero(~np.isnan(circles[:, 2]))
+    if len(asked):
+        assert stream.point is not None
+        cx, cy, radius = circles[asked].T
+        x, y = (columns.values(stream.attribute(name))[rows[asked]] for name in stream.point)
+        with np.errstate(over="ignore"):
+            dx, dy = x - cx, y - cy
+            mask[asked] = dx * dx + dy * dy <= radius * radius
     return mask
 
 

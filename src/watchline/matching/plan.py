@@ -88,6 +88,8 @@ class Plan:
     query: Integers
     residue: Integers
     residues: tuple[Residue, ...]
+    # The circle (x, y, radius) of each residue, NaN for those without.
+    circles: Doubles
     # Queries of several conjunctions can meet a row more than once.
     several: npt.NDArray[np.bool_]
 
@@ -242,6 +244,7 @@ class _Draft:
             query=query,
             residue=_joined(self._residue, np.int64),
             residues=tuple(self._residues),
+            circles=_circles(self._residues),
             several=np.bincount(query, minlength=self._queries) > 1,
         )
 
@@ -306,6 +309,15 @@ def _padded(low: float, high: float) -> Range:
     """A little more than [low, high]: the region's own test rounds, and squares underflow."""
     margin = 1e-12 * max(abs(low), abs(high), high - low) + 1e-160
     return Range(float(np.nextafter(low - margin, -INF)), float(np.nextafter(high + margin, INF)))
+
+
+def _circles(residues: Iterable[Residue]) -> Doubles:
+    none = (np.nan, np.nan, np.nan)
+    rows = [
+        (r.region.x, r.region.y, r.region.radius) if isinstance(r.region, Circle) else none
+        for r in residues
+    ]
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 
 def _joined(pieces: Iterable[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
