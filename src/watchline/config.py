@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -115,21 +115,17 @@ def _resolved(job: Job, folder: str) -> Job:
     def local(value: str) -> str:
         return value if not value or "://" in value else os.path.join(folder, value)
 
-    source = Source(
-        job.source.format, local(job.source.path), job.source.schema, job.source.options
-    )
-    sink = Sink(job.sink.format, local(job.sink.path), job.sink.options)
+    source = replace(job.source, path=local(job.source.path))
+    sink = replace(job.sink, path=local(job.sink.path))
     for name, part in (("source", source), ("sink", sink)):
         if part.format in FILE_FORMATS and not part.path:
             raise InvalidQuery(f"[{name}] 'path' is missing: format {part.format!r} needs one")
     if source.path and "://" not in source.path and not os.path.exists(source.path):
         raise InvalidQuery(f"[source] there is nothing at {source.path}")
-    return Job(
-        local(job.catalog),
-        job.stream,
-        source,
-        sink,
-        local(job.checkpoint),
-        job.trigger,
-        job.spark,
+    return replace(
+        job,
+        catalog=local(job.catalog),
+        source=source,
+        sink=sink,
+        checkpoint=local(job.checkpoint),
     )

@@ -120,13 +120,9 @@ class Columns:
         name = attribute.name
         if name not in self._values:
             array = self.array(attribute)
-            if attribute.type is Type.DOUBLE:
-                values = array.to_numpy(zero_copy_only=False)
-            else:
-                if array.null_count:
-                    array = pc.fill_null(array, False if attribute.type is Type.BOOLEAN else 0)
-                values = array.to_numpy(zero_copy_only=False)
-            self._values[name] = values
+            if attribute.type is not Type.DOUBLE and array.null_count:
+                array = pc.fill_null(array, False if attribute.type is Type.BOOLEAN else 0)
+            self._values[name] = array.to_numpy(zero_copy_only=False)
         return self._values[name]
 
 

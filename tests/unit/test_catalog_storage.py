@@ -245,6 +245,16 @@ def test_compaction_deletes_orphans_and_keeps_what_streams_wrote_down(path: Path
     assert not (path / "part-00000-orphan.parquet").exists()
 
 
+def test_nothing_to_do_is_said_of_the_newest_state(path: Path) -> None:
+    one, two = Catalog(path), Catalog(path)
+    two.execute(CREATE.format("a"))
+    one._alone, one._seen = True, time.monotonic()
+    assert [q.id for q in one.execute("SHOW QUERIES")] == ["a"]
+    two.execute(CREATE.format("b"))
+    one._alone, one._seen = True, time.monotonic()
+    assert one.execute("DROP QUERY IF EXISTS b") == 4
+
+
 # --- several processes
 
 ADD = """

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,11 +68,6 @@ class BoxBlock:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @cached_property
-    def nbytes(self) -> int:
-        arrays = (self.lo, self.hi, self.first, self.last)
-        return int(sum(a.nbytes for a in arrays) + sum(a.nbytes for a in (self.ids, *self.keys)))
 
     def position(self, query_id: str) -> int:
         """Where the id stands in the block, or -1."""

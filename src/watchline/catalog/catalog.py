@@ -263,11 +263,14 @@ class Catalog:
                 try:
                     rows = plan(state, state.version + 1)
                 except WatchlineError:
+                    if not unseen:
+                        raise
+                    rows = SCHEMA.empty_table()
+                if not rows.num_rows:
+                    # A refusal, or nothing to do: said only of a state that was looked at.
                     if unseen:
                         self._alone = False
                         continue
-                    raise
-                if not rows.num_rows:
                     return state.version
                 try:
                     self._log.append(state.version + 1, rows)

@@ -181,7 +181,8 @@ class DeltaLog:
                 raise CatalogError(f"there is no catalog at {self.name}")
             return
         # Listing also tells an unreadable folder from one that holds no catalog.
-        if "_delta_log" not in os.listdir(folder) and os.listdir(folder):
+        names = os.listdir(folder)
+        if names and "_delta_log" not in names:
             raise CatalogError(
                 f"{self.name} holds other files and no catalog: name an empty or a new folder"
             )
@@ -282,8 +283,11 @@ class DeltaLog:
         # Delta only checks against what came after the snapshot.
         if newest != version - 1:
             raise Conflict
+        table = self._table
         self._write(rows, "append", {_TRANSACTION: version})
-        self._versions = self._table.version(), (oldest, version)
+        # A table that had to be opened anew may hold more than our commit: then it is asked again.
+        if self._table is table:
+            self._versions = table.version(), (oldest, version)
         self._tidy(version)
 
     def rewrite(self, rows: pa.Table, oldest: int, version: int) -> None:

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from watchline.catalog import Catalog, Queries
-from watchline.errors import InvalidQuery, SchemaMismatch
+from watchline.errors import SchemaMismatch
 from watchline.model import Emit, Stream, Type
-from watchline.spark.worker import CatalogRef, MatchTask, catalog_of
+from watchline.spark.worker import CatalogRef, MatchTask
 
 CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
 
@@ -39,34 +39,34 @@ def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
     attributes only those columns come out. A streaming result follows the catalog: each micro-batch
     uses the newest version when it first runs, and the same one if it is ever run again.
     """
-    ref = reference(catalog)
-    opened = catalog if isinstance(catalog, Catalog) else catalog_of(ref)
+    opened = _opened(catalog)
+    ref = reference(opened)
     version = opened.version
     declared = opened.stream(stream, version)
     check_schema(df.schema, declared)
     columns = selected(opened.queries(version), declared, df.columns)
-    pinned = version if not df.isStreaming or ref.uri is None else None
-    task = MatchTask(ref, stream, columns, pinned)
+    task = MatchTask(ref, stream, columns, None if df.isStreaming else version)
     schema = st.StructType(
         [st.StructField("query_id", st.StringType()), *(df.schema[name] for name in columns)]
     )
     return df.mapInArrow(task, schema)
 
 
-def reference(catalog: CatalogLike) -> CatalogRef:
-    """How workers find the catalog."""
+def _opened(catalog: CatalogLike) -> Catalog:
     if isinstance(catalog, Catalog):
-        if catalog.uri is None:
-            return CatalogRef(statements=catalog.statements())
-        # Workers may have another working folder.
-        uri = catalog.uri if catalog.folder is None else os.path.abspath(catalog.folder)
-        return CatalogRef(uri, tuple(sorted((catalog.storage_options or {}).items())))
+        return catalog
     if isinstance(catalog, (str, PathLike)):
-        return reference(Catalog(fspath(catalog), create=False))
-    statements = tuple(catalog)
-    if not all(isinstance(text, str) for text in statements):
-        raise InvalidQuery("a catalog is a Catalog, a path, or a list of SQL statements")
-    return CatalogRef(statements=statements)
+        return Catalog(fspath(catalog), create=False)
+    return Catalog.of(catalog)
+
+
+def reference(catalog: Catalog) -> CatalogRef:
+    """How workers find the catalog."""
+    if catalog.uri is None:
+        return CatalogRef(statements=catalog.statements())
+    # Workers may have another working folder.
+    uri = catalog.uri if catalog.folder is None else os.path.abspath(catalog.folder)
+    return CatalogRef(uri, tuple(sorted((catalog.storage_options or {}).items())))
 
 
 def check_schema(schema: st.StructType, stream: Stream) -> None:

@@ -18,16 +18,9 @@ from watchline import errors
 from watchline.catalog import Catalog
 from watchline.config import Job
 from watchline.errors import CatalogError, EngineError, WatchlineError
-from watchline.model import Stream, Type
+from watchline.model import Stream
 from watchline.spark.dataframe import matches
 
-_SPARK_TYPES = {
-    Type.DOUBLE: "DOUBLE",
-    Type.BIGINT: "BIGINT",
-    Type.STRING: "STRING",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.TIMESTAMP: "TIMESTAMP",
-}
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
 _NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
 
@@ -47,9 +40,9 @@ class Progress:
 
 
 def schema_of(stream: Stream) -> str:
-    """The declared attributes as a Spark schema."""
-    quoted = ((a.name.replace("`", "``"), a.type) for a in stream.attributes)
-    return ", ".join(f"`{name}` {_SPARK_TYPES[of]}" for name, of in quoted)
+    """The declared attributes as a Spark schema; our names of types are Spark's, too."""
+    quoted = ((a.name.replace("`", "``"), a.type.value) for a in stream.attributes)
+    return ", ".join(f"`{name}` {of}" for name, of in quoted)
 
 
 @contextmanager

@@ -76,6 +76,9 @@ class MatchTask:
                 yield pa.RecordBatch.from_arrays([ids, *chosen], ["query_id", *self.columns])
 
     def _version(self) -> int:
+        if self.ref.uri is None:
+            # Statements have one version, and it counts them otherwise than their author did.
+            return catalog_of(self.ref).version
         if self.version is not None:
             return self.version
         from pyspark import TaskContext
@@ -86,7 +89,6 @@ class MatchTask:
         assert task is not None
         query_id = task.getLocalProperty("sql.streaming.queryId")
         batch_id = task.getLocalProperty("streaming.sql.batchId")
-        assert self.ref.uri is not None
         assert query_id is not None
         assert batch_id is not None
         return pinned_version(catalog_of(self.ref), self.ref.uri, query_id, int(batch_id))

@@ -1,0 +1,23 @@
+"""A worker's task without Spark: Arrow batches in, matches out."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tests.conftest import TICKS
+from watchline.catalog import Catalog
+from watchline.spark.dataframe import reference
+from watchline.spark.worker import MatchTask
+
+CHEAP = "CREATE QUERY cheap AS SELECT * FROM ticks WHERE price < 40"
+
+
+def test_statements_mean_the_same_however_they_were_committed() -> None:
+    """One script, or one by one with a detour: the worker counts versions of its own."""
+    detour = CHEAP.replace("cheap", "gone")
+    for texts in ([f"{TICKS}; {CHEAP}"], [TICKS, detour, "DROP QUERY gone", CHEAP]):
+        catalog = Catalog.of(texts)
+        task = MatchTask(reference(catalog), "ticks", ("price",), catalog.version)
+        batch = pa.record_batch({"price": [39.0, 41.0]})
+        [out] = list(task(iter([batch])))
+        assert out.to_pydict() == {"query_id": ["cheap"], "price": [39.0]}
