@@ -20,7 +20,9 @@ check: setup  ## style, types and layers
 	@scripts/check
 
 bench: setup  ## run the benchmarks and print their tables
+	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
 	@.venv/bin/python -m bench.catalog
+	@.venv/bin/python -m bench.indexes
 	@.venv/bin/python -m bench.matches
 
 format: setup  ## let ruff format the code
@@ -29,6 +31,9 @@ format: setup  ## let ruff format the code
 lock:  ## pin the dependencies anew (needs uv)
 	@uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 \
 		--generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
+	@uv pip compile pyproject.toml --extra dev --extra bench --universal --python-version 3.10 \
+		--constraint requirements.lock \
+		--generate-hashes --no-annotate --no-header --quiet --output-file requirements-bench.lock
 
 clean:  ## remove what make and the tools have made
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info

@@ -1,7 +1,14 @@
 """Query indexes: boxes in, and for each point the boxes that contain it. NumPy in, NumPy out.
 
-base.py  the protocol, the checks, the result
-scan.py  the linear scan
+base.py        the protocol and its checks        result.py  what a search gives, room and threads
+table.py       the boxes by slot and by id        lists.py   many lists in one pool
+grid.py        values to cells                    tuning.py  how fine, by a cost model
+vector.py      instructions Numba does not offer  emit.py    from lists to ids
+constructs.py  what indexes of virtual constructs share
+cei.py         `cei` and `ui`                     ces.py     `ces`, `ugc` and `cells`
+anchored.py    `sci`, `lci` and `vcs`             islist.py  `islist`
+scan.py        `scan`                             choose.py  `auto`
+formulas.py    the papers' counts and bounds
 """
 
 from __future__ import annotations
@@ -11,12 +18,33 @@ from typing import Any
 import numpy.typing as npt
 
 from watchline.errors import InvalidQuery
+from watchline.index.anchored import (
+    LogarithmicConstructIntervals,
+    SimpleConstructIntervals,
+    VirtualConstructSquares,
+)
 from watchline.index.base import Index, Matches, checked_boxes
+from watchline.index.ces import ContainmentEncodedSquares, FixedCells, UnitGridCells
+from watchline.index.cei import ContainmentEncodedIntervals, UnitIntervals
+from watchline.index.choose import AutoIndex
+from watchline.index.islist import IntervalSkipList
 from watchline.index.scan import ScanIndex
 
 __all__ = ["Index", "Matches", "build"]
 
-_KINDS: dict[str, type[ScanIndex]] = {"scan": ScanIndex}
+_CLASSES: tuple[type[Index], ...] = (
+    ScanIndex,
+    UnitIntervals,
+    SimpleConstructIntervals,
+    LogarithmicConstructIntervals,
+    ContainmentEncodedIntervals,
+    IntervalSkipList,
+    UnitGridCells,
+    FixedCells,
+    VirtualConstructSquares,
+    ContainmentEncodedSquares,
+)
+_KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in _CLASSES} | {"auto": AutoIndex}
 
 
 def build(

@@ -4,38 +4,22 @@ An index holds half-open boxes of d dimensions under int64 ids and answers, for 
 which boxes contain each point. Invariant (I4): every index gives the linear scan's answer on any
 float64 input. NaN and ±inf are in no box.
 
-A public method checks and shapes its arguments and knows the ids; an index class only stores boxes
-and searches (`_add`, `_discard`, `_search`), so that a refused call has changed nothing.
+A public method checks and shapes its arguments and keeps the table of boxes; an index class only
+places boxes and searches (`_add`, `_discard`, `_fill`), so that a refused call has changed nothing.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """Row i of the points is in the boxes `ids[offsets[i]:offsets[i + 1]]`, in any order."""
-
-    offsets: Integers
-    ids: npt.NDArray[Any]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def rows(self) -> Integers:
-        """The row of each id: with `ids`, the matches as pairs."""
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+from watchline.index.result import Matches, search
+from watchline.index.table import BoxTable, Doubles, Integers, Slots
 
 
 class Index(ABC):
@@ -45,54 +29,70 @@ class Index(ABC):
 
     def __init__(self, dims: int):
         self.dims = dims
-        self._ids: set[int] = set()
+        self._boxes = BoxTable(dims)
 
     # --- what callers use
 
     def stab(self, points: npt.ArrayLike) -> Matches:
         """The boxes that contain each point; points are (m,) for one dimension, else (m, d)."""
-        return self._search(_points(points, self.dims))
+        return search(self._fill, (_points(points, self.dims),), self._boxes.id_type)
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:
         boxes = checked_boxes(lo, hi, ids, self.dims)
-        new = set(boxes.ids.tolist())
-        if known := self._ids & new:
-            raise DuplicateQuery(f"id {min(known)} is in the index already")
-        self._add(boxes)
-        self._ids |= new
+        known = self._boxes.find(boxes.ids) >= 0
+        if known.any():
+            raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
+        self._add(self._boxes.add(boxes.ids, boxes.lo, boxes.hi))
 
     def remove(self, ids: npt.ArrayLike) -> None:
         gone = _ids(ids)
-        if unknown := set(gone.tolist()) - self._ids:
-            raise UnknownQuery(f"id {min(unknown)} is not in the index")
-        self._discard(gone)
-        self._ids -= set(gone.tolist())
+        slots = self._boxes.find(gone)
+        if (slots < 0).any():
+            raise UnknownQuery(f"id {gone[slots < 0].min()} is not in the index")
+        self._discard(slots)
+        self._boxes.free(slots)
+        self._settle()
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._boxes)
+
+    def explain(self) -> str:
+        """The kind, its tuning, and what a search costs by the model."""
+        return f"{self.kind}: {len(self):,} boxes of {self.dims} dimensions"
 
     @property
-    @abstractmethod
     def nbytes(self) -> int:
-        """The bytes of the arrays that hold the boxes."""
+        """The bytes of all arrays that the index keeps."""
+        return self._boxes.nbytes + self._nbytes
 
     # --- what an index does
 
+    @property
     @abstractmethod
-    def _add(self, boxes: Boxes) -> None:
-        """Take in checked boxes with new ids."""
-
-    @abstractmethod
-    def _discard(self, ids: Integers) -> None:
-        """Drop boxes that are there."""
+    def _nbytes(self) -> int:
+        """The bytes of the arrays besides the boxes."""
 
     @abstractmethod
-    def _search(self, points: Doubles) -> Matches:
-        """The boxes of each row of an (m, d) array."""
+    def _add(self, slots: Slots) -> None:
+        """Take in the boxes that now stand in these slots of the table."""
+
+    @abstractmethod
+    def _discard(self, slots: Slots) -> None:
+        """Drop the boxes of these slots; the table still holds them."""
+
+    def _settle(self) -> None:  # noqa: B027 - most have nothing to do
+        """Called after boxes have gone, to give back what the rest does not need."""
+
+    @abstractmethod
+    def _fill(
+        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+    ) -> tuple[int, int]:
+        """Answer the points from `row` on, writing ids from found[at] on and each row's end to
+        offsets[row + 1]. Ends after the last row or before one for which `found` may not have room
+        (all it could match, and `SLACK`); gives the next row and the next place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Boxes:
+class Boxes(NamedTuple):
     """Checked boxes: (n, d) bounds with lo < hi, and n distinct ids."""
 
     lo: Doubles
@@ -108,16 +108,24 @@ def checked_boxes(
         raise InvalidRange(f"lo has shape {low.shape} and hi {high.shape}: they must be alike")
     if dims is not None and low.shape[1] != dims:
         raise InvalidRange(f"the boxes have {low.shape[1]} dimensions, the index has {dims}")
-    bad = ~(low < high)
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
+    if not _all_below(low, high):
+        i, j = np.argwhere(~(low < high))[0]
         raise InvalidRange(
             f"box {i}, dimension {j}: needs lo < hi, not {low[i, j]} and {high[i, j]}"
         )
     numbers = np.arange(len(low)) if ids is None else _ids(ids)
     if len(numbers) != len(low):
         raise InvalidRange(f"there are {len(low)} boxes and {len(numbers)} ids")
-    return Boxes(low + 0.0, high + 0.0, numbers)
+    return Boxes(low, high, numbers)
+
+
+@nb.njit(cache=True, nogil=True)
+def _all_below(low: Doubles, high: Doubles) -> bool:  # pragma: no cover - compiled
+    good = True
+    for i in range(low.shape[0]):
+        for j in range(low.shape[1]):
+            good &= low[i, j] < high[i, j]
+    return good
 
 
 def _matrix(values: npt.ArrayLike, name: str) -> Doubles:
@@ -148,14 +156,9 @@ def _ids(ids: npt.ArrayLike) -> Integers:
     array = np.atleast_1d(array).astype(np.int64)
     if array.ndim != 1:
         raise InvalidQuery(f"ids must have one axis, not shape {array.shape}")
+    if len(array) == 1:
+        return array
     values, counts = np.unique(array, return_counts=True)
     if len(values) < len(array):
         raise DuplicateQuery(f"id {values[counts > 1][0]} is given twice")
     return array
-
-
-def compact_ids(ids: Integers) -> npt.NDArray[Any]:
-    """The ids as int32 where all of them fit: half the memory to write for every match."""
-    if not len(ids) or (ids.min() >= -(2**31) and ids.max() < 2**31):
-        return ids.astype(np.int32)
-    return ids

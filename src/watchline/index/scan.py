@@ -12,7 +12,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.base import Boxes, Doubles, Index, Integers, Matches, compact_ids
+from watchline.index.base import Index
+from watchline.index.table import Doubles, Integers, Slots
 
 # Boxes per block: its bounds and marks stay in the first-level cache.
 BLOCK = 256
@@ -23,64 +24,77 @@ class ScanIndex(Index):
 
     def __init__(self, dims: int):
         super().__init__(dims)
-        # (d, n): the inner loop runs along one dimension of all boxes.
-        self._lo = np.empty((dims, 0))
-        self._hi = np.empty((dims, 0))
-        self._numbers = np.empty(0, dtype=np.int64)
+        self._columns: tuple[Doubles, Doubles, npt.NDArray[Any]] | None = None
 
     @property
-    def nbytes(self) -> int:
-        return int(self._lo.nbytes + self._hi.nbytes + self._numbers.nbytes)
+    def _nbytes(self) -> int:
+        return sum(a.nbytes for a in self._columns or ())
 
-    def _add(self, boxes: Boxes) -> None:
-        self._lo = np.concatenate([self._lo, boxes.lo.T], axis=1)
-        self._hi = np.concatenate([self._hi, boxes.hi.T], axis=1)
-        self._numbers = np.concatenate([self._numbers, boxes.ids])
+    def _add(self, slots: Slots) -> None:
+        self._columns = None
 
-    def _discard(self, ids: Integers) -> None:
-        kept = ~np.isin(self._numbers, ids)
-        self._lo, self._hi = self._lo[:, kept].copy(), self._hi[:, kept].copy()
-        self._numbers = self._numbers[kept]
+    def _discard(self, slots: Slots) -> None:
+        self._columns = None
 
-    def _search(self, points: Doubles) -> Matches:
+    def _settle(self) -> None:
+        if self._boxes.sparse:
+            self._boxes.compact()
+
+    def _fill(
+        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+    ) -> tuple[int, int]:
+        lo, hi, ids = self._by_dimension()
         starts = np.zeros(len(points), dtype=np.int64)
-        ends = np.full(len(points), len(self._numbers), dtype=np.int64)
-        ids = compact_ids(self._numbers)
-        return Matches(*scan_runs(self._lo, self._hi, points, starts, ends, ids))
+        ends = np.full(len(points), len(ids))
+        return scan_runs(lo, hi, ids, points, starts, ends, offsets, found, row, at)  # type: ignore[no-any-return]
+
+    def _by_dimension(self) -> tuple[Doubles, Doubles, npt.NDArray[Any]]:
+        """Bounds as (d, n): the inner loop runs along one dimension of all boxes."""
+        if self._columns is None:
+            boxes = self._boxes
+            living = boxes.living()
+            self._columns = (
+                np.ascontiguousarray(boxes.lo[living].T),
+                np.ascontiguousarray(boxes.hi[living].T),
+                boxes.ids[living].astype(boxes.id_type),
+            )
+        return self._columns
 
 
 @nb.njit(cache=True, nogil=True)
 def scan_runs(
     lo: Doubles,
     hi: Doubles,
+    ids: npt.NDArray[Any],
     points: Doubles,
     starts: Integers,
     ends: Integers,
-    ids: npt.NDArray[Any],
-) -> tuple[Integers, npt.NDArray[Any]]:  # pragma: no cover - compiled
-    """Each point against its own run of boxes [start, end): offsets, and the ids of the hits.
+    offsets: Integers,
+    found: npt.NDArray[Any],
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Each point against its own run of boxes [start, end), as `Index._fill` has it.
 
     Boxes are taken in blocks: one dimension after the other narrows a block's hits, in loops that
     become vector instructions, and only a block with hits is looked at box by box.
     """
-    offsets = np.zeros(len(points) + 1, dtype=np.int64)
-    found = np.empty(max(len(points), 1_024), dtype=ids.dtype)
     hits = np.empty(BLOCK, dtype=np.uint8)
-    at = 0
-    for i in range(len(points)):
+    for i in range(row, len(points)):
+        begin = at
         if _finite(points[i]):
             for block in range(starts[i], ends[i], BLOCK):
                 size = min(BLOCK, ends[i] - block)
                 count = _narrow(lo, hi, points[i], block, size, hits)
                 if count:
                     if at + count > len(found):
-                        found = _grown(found, at + count)
+                        return i, begin
                     for j in range(size):
                         if hits[j]:
                             found[at] = ids[block + j]
                             at += 1
         offsets[i + 1] = at
-    return offsets, found[:at].copy()
+    return len(points), at
 
 
 @nb.njit(cache=True, nogil=True)
@@ -106,10 +120,3 @@ def _finite(point: Doubles) -> bool:  # pragma: no cover - compiled
     for k in range(len(point)):
         finite &= np.isfinite(point[k])
     return finite
-
-
-@nb.njit(cache=True, nogil=True)
-def _grown(found: npt.NDArray[Any], needed: int) -> npt.NDArray[Any]:  # pragma: no cover - compiled
-    larger = np.empty(max(2 * len(found), needed), dtype=found.dtype)
-    larger[: len(found)] = found
-    return larger

@@ -9,6 +9,7 @@ registered and a mark on what it dropped; when the small ones have grown, all be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -17,12 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog import Catalog, Commit
+from watchline.catalog import Catalog, Commit, Queries
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns, contains, holds
-from watchline.index.scan import scan_runs
-from watchline.matching.plan import Part, Plan, Residue, plan
-from watchline.model import Attribute, Circle, Conjunction, Stream, Type
+from watchline.matching.plan import Plan, Residue, plan
+from watchline.matching.search import PartSearch
+from watchline.model import Circle, Conjunction, Stream
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -45,19 +46,36 @@ class Pairs:
         return len(self.rows)
 
 
+@dataclass(frozen=True)
+class Base:
+    """Queries planned and indexed: what a matcher starts from. Nothing in it changes."""
+
+    stream: Stream
+    plan: Plan
+    searches: tuple[PartSearch, ...]
+
+
+def prepare(queries: Queries, stream: Stream) -> Base:
+    made = plan(queries, stream)
+    return Base(stream, made, tuple(PartSearch.over(part) for part in made.parts))
+
+
 @dataclass
 class _Layer:
-    """A plan and which of its queries still live."""
+    """A base and which of its queries still live."""
 
-    plan: Plan
+    base: Base
     alive: Mask = field(init=False)
     dead: int = 0
 
     def __post_init__(self) -> None:
-        self.alive = np.ones(len(self.plan), dtype=np.bool_)
+        self.alive = np.ones(len(self), dtype=np.bool_)
+
+    def __len__(self) -> int:
+        return len(self.base.plan)
 
     def drop(self, ids: pa.Array) -> None:
-        found = pc.is_in(self.plan.ids, ids).to_numpy(zero_copy_only=False)
+        found = pc.is_in(self.base.plan.ids, ids).to_numpy(zero_copy_only=False)
         self.alive &= ~found
         self.dead = int(len(self.alive) - self.alive.sum())
 
@@ -66,15 +84,40 @@ class Matcher:
     """The EMIT MATCHES queries of one stream, at one version, ready for rows."""
 
     def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
-        self._catalog = catalog
-        self._name = stream
-        self._build(catalog.version if version is None else version)
+        def base_at(version: int) -> Base:
+            return prepare(catalog.queries(version), catalog.stream(stream, version))
+
+        first = catalog.version if version is None else version
+        self._setup(stream, first, base_at, catalog.changes)
+
+    @classmethod
+    def from_bases(
+        cls,
+        stream: str,
+        version: int,
+        base_at: Callable[[int], Base],
+        changes: Callable[[int, int], list[Commit]],
+    ) -> Matcher:
+        """A matcher whose bases come from elsewhere; `changes` are the commits between versions."""
+        matcher = cls.__new__(cls)
+        matcher._setup(stream, version, base_at, changes)
+        return matcher
+
+    def _setup(
+        self,
+        stream: str,
+        version: int,
+        base_at: Callable[[int], Base],
+        changes: Callable[[int, int], list[Commit]],
+    ) -> None:
+        self._name, self._base_at, self._changes = stream, base_at, changes
+        self._build(version)
 
     def _build(self, version: int) -> None:
-        queries = self._catalog.queries(version)
-        self.stream: Stream = self._catalog.stream(self._name, version)
+        base = self._base_at(version)
+        self.stream = base.stream
         self.version = version
-        self._layers = [_Layer(plan(queries, self.stream))]
+        self._layers = [_Layer(base)]
 
     def __len__(self) -> int:
         return sum(int(layer.alive.sum()) for layer in self._layers)
@@ -84,9 +127,7 @@ class Matcher:
         if version == self.version:
             return
         try:
-            commits = (
-                self._catalog.changes(self.version, version) if version > self.version else None
-            )
+            commits = self._changes(self.version, version) if version > self.version else None
         except UnknownVersion:
             commits = None
         if (
@@ -99,7 +140,7 @@ class Matcher:
         for commit in commits:
             self._apply(commit)
         self.version = version
-        sizes = [len(layer.plan) for layer in self._layers]
+        sizes = [len(layer) for layer in self._layers]
         young = sum(sizes[1:]) + sum(layer.dead for layer in self._layers)
         if len(sizes) > MAX_LAYERS or young > REBUILD_SHARE * sum(sizes) + 1_000:
             self._build(version)
@@ -109,8 +150,8 @@ class Matcher:
             ids = pa.array(sorted(commit.dropped), pa.string())
             for layer in self._layers:
                 layer.drop(ids)
-        added = plan(commit.added, self.stream)
-        if len(added):
+        added = prepare(commit.added, self.stream)
+        if len(added.plan):
             self._layers.append(_Layer(added))
 
     def match(self, rows: pa.RecordBatch | pa.Table) -> Pairs:
@@ -124,50 +165,22 @@ class Matcher:
 
 
 def _match_layer(layer: _Layer, columns: Columns, stream: Stream) -> tuple[Integers, pa.Array]:
-    made = layer.plan
-    hits = [_search(part, columns) for part in made.parts]
-    rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
-    conjunctions = np.concatenate([np.empty(0, np.int64), *(c for _, c in hits)])
-    kept = _refine(made, rows, conjunctions, columns, stream)
-    rows, queries = rows[kept], made.query[conjunctions[kept]]
+    made = layer.base.plan
+    hits = [search.candidates(columns) for search in layer.base.searches]
+    if len(hits) == 1:
+        [(rows, conjunctions)] = hits
+    else:
+        rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
+        conjunctions = np.concatenate([np.empty(0, np.int64), *(c for _, c in hits)])
+    if made.residues:
+        kept = _refine(made, rows, conjunctions, columns, stream)
+        rows, conjunctions = rows[kept], conjunctions[kept]
+    queries = made.query[conjunctions]
     if layer.dead:
         living = layer.alive[queries]
         rows, queries = rows[living], queries[living]
     rows, queries = _once(rows, queries, made.several)
     return rows, made.ids.take(pa.array(queries))
-
-
-def _search(part: Part, columns: Columns) -> tuple[Integers, Integers]:
-    """Candidates of a part: pairs of a row and a conjunction."""
-    m = len(columns)
-    points = _points(part.axes, columns)
-    starts, ends = _runs(part, columns)
-    offsets, found = scan_runs(part.lo, part.hi, points, starts, ends, part.conjunctions)
-    return np.repeat(np.arange(m), np.diff(offsets)), found
-
-
-def _points(axes: tuple[Attribute, ...], columns: Columns) -> npt.NDArray[np.float64]:
-    """The rows as points over the axes; what is no number is NaN. One plain axis is not copied."""
-    if len(axes) == 1 and axes[0].type is Type.DOUBLE:
-        return columns.values(axes[0]).reshape(-1, 1)  # type: ignore[return-value]
-    points = np.empty((len(columns), len(axes)))
-    for k, axis in enumerate(axes):
-        points[:, k] = columns.values(axis)
-        if axis.type is not Type.DOUBLE and columns.array(axis).null_count:
-            points[~columns.present(axis), k] = np.nan
-    return points
-
-
-def _runs(part: Part, columns: Columns) -> tuple[Integers, Integers]:
-    """Where the boxes of each row's key value begin and end; nothing for an unknown value."""
-    if part.key is None:
-        m = len(columns)
-        return np.zeros(m, np.int64), np.full(m, part.starts[-1])
-    assert part.keys is not None
-    codes = pc.index_in(columns.array(part.key), value_set=part.keys)
-    known = pc.fill_null(codes, len(part.keys)).to_numpy().astype(np.int64)
-    padded = np.append(part.starts, part.starts[-1])
-    return padded[known], padded[known + 1]
 
 
 def _refine(

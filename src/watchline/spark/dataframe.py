@@ -66,7 +66,8 @@ def reference(catalog: Catalog) -> CatalogRef:
         return CatalogRef(statements=catalog.statements())
     # Workers may have another working folder.
     uri = catalog.uri if catalog.folder is None else os.path.abspath(catalog.folder)
-    return CatalogRef(uri, tuple(sorted((catalog.storage_options or {}).items())))
+    options = tuple(sorted((catalog.storage_options or {}).items()))
+    return CatalogRef(uri, catalog.id, options)
 
 
 def check_schema(schema: st.StructType, stream: Stream) -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from watchline.catalog import Catalog
-from watchline.matching import Matcher
+from watchline.catalog import Catalog, Commit
+from watchline.matching import Base, Matcher, prepare
+from watchline.spark.share import shared
 
 # Rows per output batch: large enough for Arrow, small enough for a worker's memory.
 MAX_ROWS = 1_000_000
@@ -24,6 +25,8 @@ class CatalogRef:
     """Where a worker finds the catalog: a place, or the statements themselves."""
 
     uri: str | None = None
+    # Another catalog at the same place is another catalog.
+    catalog_id: str = ""
     storage_options: tuple[tuple[str, str], ...] = ()
     statements: tuple[str, ...] = ()
 
@@ -44,10 +47,22 @@ def catalog_of(ref: CatalogRef) -> Catalog:
 
 
 def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:
-    """The worker's own matcher, at this version."""
+    """The worker's own matcher, at this version. What it starts from is shared by all workers."""
+
+    def base_at(version: int) -> Base:
+        def build() -> Base:
+            catalog = catalog_of(ref)
+            return prepare(catalog.queries(version), catalog.stream(stream, version))
+
+        name = repr((ref, stream))
+        return shared(name, repr((ref, ref.catalog_id, stream, version)), build)
+
+    def changes(after: int, upto: int) -> list[Commit]:
+        return catalog_of(ref).changes(after, upto)
+
     known = _matchers.get((ref, stream))
     if known is None:
-        known = Matcher(catalog_of(ref), stream, version)
+        known = Matcher.from_bases(stream, version, base_at, changes)
         _matchers[ref, stream] = known
     known.advance(version)
     return known

@@ -1,0 +1,432 @@
+"""`sci`, `lci` and `vcs`: constructs of many sizes anchored at every cell.
+
+At each cell begin intervals of 1, 2, 3 … L cells (`sci`), of 1, 2, 4 … L cells (`lci`), or squares of
+side 1, 2, 4 … L (`vcs`, the VS-NC index). A range takes the largest that fits, from the left; so it
+needs few. The price is paid by the search: a point is inside of L(L + 1)/2, 2L - 1, or (4L² - 1)/3
+constructs, which lie at the same distances from its own cell wherever that is.
+
+Cost: (r + L - 1) · L or · (1 + log L) heads in one dimension, (R + L - 1)² · (1 + log L) in two.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.cei import leaves_of, tree_pieces
+from watchline.index.ces import make_room, touched
+from watchline.index.constructs import ConstructIndex, no_levels
+from watchline.index.emit import emit_boxes, emit_ranges
+from watchline.index.grid import Axis, cells_of, span_of
+from watchline.index.lists import Pieces, Store, read_head
+from watchline.index.table import Doubles, Integers, Slots
+from watchline.index.tuning import Costs, Shape, best_shape
+from watchline.index.vector import SLACK, fetch_list, move, prefetch
+
+MAX_K = 4
+# Lists whose memory is fetched ahead together.
+AHEAD = 512
+# Ranges of more segments than this go on in the tree over them, and more squares into one list.
+WIDE, WIDE_SQUARES = 256, 4_096
+
+
+class _Anchored(ConstructIndex):
+    """Constructs that begin at a cell: `_sizes` of them at each."""
+
+    def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
+        ks = range(MAX_K + 1) if self._given_k is None else [self._given_k]
+        return best_shape(lo, hi, self._given_unit, self._given_domain, ks, self._costs)
+
+    @abstractmethod
+    def _sizes(self, k: int) -> int:
+        """Constructs at each anchor."""
+
+    @abstractmethod
+    def _around(self, k: int, row: int) -> Integers:
+        """The lists around a cell, relative to the first of its own; `row`: anchors to a row."""
+
+    def _costs(self, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
+        levels = no_levels()
+        self._taken(axes, k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
+        lists = len(self._around(k, 1)) + int(np.count_nonzero(levels[0, k + 1 :]))
+        return Costs(_anchors(axes, k) * self._sizes(k), lists, levels, 24 if self.dims == 1 else 5)
+
+    @abstractmethod
+    def _taken(
+        self,
+        axes: tuple[Axis, ...],
+        k: int,
+        rows: Doubles,
+        slots: Slots,
+        levels: Integers,
+        sign: int,
+    ) -> Pieces: ...
+
+    def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
+        return self._taken(self.shape.axes, self.shape.k, rows, slots, self._levels, sign)
+
+    def _count(self) -> int:
+        return _anchors(self.shape.axes, self.shape.k) * self._sizes(self.shape.k)
+
+    def _fill(
+        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+    ) -> tuple[int, int]:
+        axes, k = self.shape.axes, self.shape.k
+        pad = (1 << k) - 1
+        width = axes[0].cells + pad
+        cells = [cells_of(axis, np.nan_to_num(points[:, d])) for d, axis in enumerate(axes)]
+        anchors = cells[0] + pad if self.dims == 1 else (cells[1] + pad) * width + cells[0] + pad
+        segments, leaves = (cells[0] >> k, leaves_of(self.shape.segments[0]))
+        if self.dims == 2:
+            segments, leaves = np.zeros_like(segments), 0
+        return _search(  # type: ignore[no-any-return]
+            anchors * self._sizes(k),
+            self._around(k, width),
+            segments,
+            leaves,
+            np.flatnonzero(self._levels[:, k + 1 :].any(axis=0)) + 1,
+            self._count(),
+            self._lists.store,
+            self._boxes.rows,
+            self._boxes.ids,
+            points,
+            offsets,
+            found,
+            row,
+            at,
+        )
+
+
+class _AnchoredIntervals(_Anchored):
+    dimensions = 1
+
+    def _more(self) -> int:
+        return 2 * leaves_of(self.shape.segments[0])
+
+    def _taken(
+        self,
+        axes: tuple[Axis, ...],
+        k: int,
+        rows: Doubles,
+        slots: Slots,
+        levels: Integers,
+        sign: int,
+    ) -> Pieces:
+        sizes = self._sizes(k)
+        tree, leaves = _anchors(axes, k) * sizes, leaves_of(-(-axes[0].cells >> k))
+        powers = self.kind == "lci"
+        return Pieces(
+            *_intervals(axes[0], k, powers, sizes, tree, leaves, rows, slots, levels, sign)
+        )
+
+
+class SimpleConstructIntervals(_AnchoredIntervals):
+    kind = "sci"
+
+    def _sizes(self, k: int) -> int:
+        return 1 << k
+
+    def _around(self, k: int, row: int) -> Integers:
+        length = 1 << k
+        steps = [(back, size) for size in range(length) for back in range(size + 1)]
+        return np.array([size - back * length for back, size in steps], dtype=np.int64)
+
+
+class LogarithmicConstructIntervals(_AnchoredIntervals):
+    kind = "lci"
+
+    def _sizes(self, k: int) -> int:
+        return k + 1
+
+    def _around(self, k: int, row: int) -> Integers:
+        steps = [(back, size) for size in range(k + 1) for back in range(1 << size)]
+        return np.array([size - back * (k + 1) for back, size in steps], dtype=np.int64)
+
+
+class VirtualConstructSquares(_Anchored):
+    kind = "vcs"
+    dimensions = 2
+
+    def _sizes(self, k: int) -> int:
+        return k + 1
+
+    def _more(self) -> int:
+        return 1
+
+    def _around(self, k: int, row: int) -> Integers:
+        return np.array(
+            [
+                size - (down * row + back) * (k + 1)
+                for size in range(k + 1)
+                for down in range(1 << size)
+                for back in range(1 << size)
+            ],
+            dtype=np.int64,
+        )
+
+    def _taken(
+        self,
+        axes: tuple[Axis, ...],
+        k: int,
+        rows: Doubles,
+        slots: Slots,
+        levels: Integers,
+        sign: int,
+    ) -> Pieces:
+        wide = _anchors(axes, k) * self._sizes(k)
+        return Pieces(*_squares(*axes, k, wide, rows, slots, levels, sign))
+
+
+def _anchors(axes: tuple[Axis, ...], k: int) -> int:
+    """Cells, and L - 1 before the first in each direction, at which nothing begins."""
+    return int(np.prod([axis.cells + (1 << k) - 1 for axis in axes]))
+
+
+@nb.njit(cache=True, nogil=True)
+def _floor_log2(value: int) -> int:  # pragma: no cover - compiled
+    log = 0
+    while (2 << log) <= value:
+        log += 1
+    return log
+
+
+@nb.njit(cache=True, nogil=True)
+def _intervals(
+    axis: Axis,
+    k: int,
+    powers: bool,
+    sizes: int,
+    tree: int,
+    leaves: int,
+    rows: Doubles,
+    slots: Slots,
+    levels: Integers,
+    sign: int,
+) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+    """Lists and cuts of each range: always the longest interval that fits, from the left."""
+    pad, length = (1 << k) - 1, 1 << k
+    room = 0
+    for i in range(len(slots)):
+        span = span_of(axis, rows[slots[i], 0], rows[slots[i], 1])
+        room += 2 * k + 2 + min((span.end - span.first) >> k, WIDE + 64)
+    lists, owners = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int32)
+    cuts, cut_owners = np.empty(2 * len(slots), np.int64), np.empty(2 * len(slots), np.int32)
+    n, c = 0, 0
+    for i in range(len(slots)):
+        span = span_of(axis, rows[slots[i], 0], rows[slots[i], 1])
+        for cell in (span.low, span.high):
+            if cell >= 0:
+                cuts[c], cut_owners[c] = (cell + pad) * sizes, slots[i]
+                c += 1
+                levels[1, 0] += sign
+        begin, first, end = n, span.first, span.end
+        if (end - first) >> k > WIDE:
+            # The tree takes the whole segments, and what is left at both ends goes as ever.
+            left, right = (first + pad) >> k, end >> k
+            n = tree_pieces(
+                left, right, k, tree, leaves, pad * sizes + sizes - 1, length * sizes, lists, n,
+                levels, sign,
+            )
+            n = _greedy(first, left << k, k, powers, sizes, lists, n, levels, sign)
+            first = right << k
+        n = _greedy(first, end, k, powers, sizes, lists, n, levels, sign)
+        owners[begin:n] = slots[i]
+    return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
+
+
+@nb.njit(cache=True, nogil=True)
+def _greedy(
+    first: int,
+    end: int,
+    k: int,
+    powers: bool,
+    sizes: int,
+    lists: Integers,
+    n: int,
+    levels: Integers,
+    sign: int,
+) -> int:  # pragma: no cover - compiled
+    pad = (1 << k) - 1
+    while first < end:
+        size = min(end - first, 1 << k)
+        log = _floor_log2(size)
+        if powers:
+            size = 1 << log
+        lists[n] = (first + pad) * sizes + (log if powers else size - 1)
+        n += 1
+        levels[0, log] += sign
+        first += size
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def _squares(
+    axis_x: Axis,
+    axis_y: Axis,
+    k: int,
+    wide: int,
+    rows: Doubles,
+    slots: Slots,
+    levels: Integers,
+    sign: int,
+) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+    """Lists and cuts of each box: rows of the largest squares that fit, from the lower left."""
+    pad = (1 << k) - 1
+    width = axis_x.cells + pad
+    lists, owners = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
+    cuts, cut_owners = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
+    n, c = 0, 0
+    for i in range(len(slots)):
+        x = span_of(axis_x, rows[slots[i], 0], rows[slots[i], 2])
+        y = span_of(axis_y, rows[slots[i], 1], rows[slots[i], 3])
+        ax, bx = touched(x)
+        ay, by = touched(y)
+        ring = (bx - ax) * (by - ay) - (x.end - x.first) * (y.end - y.first)
+        squares = ((x.end - x.first) >> k) * ((y.end - y.first) >> k)
+        if ring > WIDE_SQUARES or squares > WIDE_SQUARES:
+            cuts, cut_owners = make_room(cuts, cut_owners, c + 1)
+            cuts[c], cut_owners[c] = wide, slots[i]
+            c += 1
+            levels[1, k + 1] += sign
+            continue
+        cuts, cut_owners = make_room(cuts, cut_owners, c + (bx - ax) * (by - ay))
+        for v in range(ay, by):
+            for u in range(ax, bx):
+                if not (x.first <= u < x.end and y.first <= v < y.end):
+                    cuts[c] = ((v + pad) * width + u + pad) * (k + 1)
+                    cut_owners[c] = slots[i]
+                    c += 1
+                    levels[1, 0] += sign
+        lists, owners = make_room(lists, owners, n + (x.end - x.first) * (y.end - y.first))
+        begin = n
+        n = _tiles(x.first, x.end, y.first, y.end, k, width, lists, n, levels, sign)
+        owners[begin:n] = slots[i]
+    return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
+
+
+@nb.njit(cache=True, nogil=True)
+def _tiles(
+    a: int,
+    b: int,
+    c: int,
+    d: int,
+    k: int,
+    width: int,
+    lists: Integers,
+    n: int,
+    levels: Integers,
+    sign: int,
+) -> int:  # pragma: no cover - compiled
+    """Squares of one size for as much as they fill, then the strips above and to the right."""
+    pad = (1 << k) - 1
+    while a < b and c < d:
+        log = _floor_log2(min(b - a, d - c, 1 << k))
+        across, up = (b - a) >> log, (d - c) >> log
+        for v in range(up):
+            for u in range(across):
+                x, y = a + (u << log), c + (v << log)
+                lists[n] = ((y + pad) * width + x + pad) * (k + 1) + log
+                n += 1
+        levels[0, log] += sign * across * up
+        right, above = a + (across << log), c + (up << log)
+        # To the right of the squares only as high as they go; what is above them comes next.
+        n = _strip(right, b, c, above, k, width, lists, n, levels, sign)
+        c = above
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def _strip(
+    a: int,
+    b: int,
+    c: int,
+    d: int,
+    k: int,
+    width: int,
+    lists: Integers,
+    n: int,
+    levels: Integers,
+    sign: int,
+) -> int:  # pragma: no cover - compiled
+    """A strip narrower than the squares beside it, in columns of ever smaller squares."""
+    pad = (1 << k) - 1
+    while a < b and c < d:
+        log = _floor_log2(min(b - a, d - c, 1 << k))
+        for v in range((d - c) >> log):
+            lists[n] = ((c + (v << log) + pad) * width + a + pad) * (k + 1) + log
+            n += 1
+            levels[0, log] += sign
+        a += 1 << log
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def _search(
+    bases: Integers,
+    around: Integers,
+    segments: Integers,
+    leaves: int,
+    levels: Integers,
+    tree: int,
+    store: Store,
+    boxes: Doubles,
+    ids: Integers,
+    points: Doubles,
+    offsets: Integers,
+    found: npt.NDArray[Any],
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Some rows at a time: all lists around their cells, those with entries, then the ids."""
+    heads, words = store.heads, store.words
+    nothing = len(heads) - 1
+    depth = len(around) + len(levels)
+    rows = max(1, AHEAD // depth)
+    lists = np.empty((rows, depth), dtype=np.int64)
+    starts = np.empty((rows, depth), dtype=np.uint64)
+    wholes, cuts = np.empty((rows, depth), dtype=np.uint64), np.empty((rows, depth), np.uint64)
+    used, need = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.uint64)
+    to, room = np.uint64(at), np.uint64(len(found))
+    for group in range(row, len(points), rows):
+        count = min(rows, len(points) - group)
+        for i in range(count):
+            finite = True
+            for d in range(points.shape[1]):
+                finite &= np.isfinite(points[group + i, d])
+            for j in range(len(around)):
+                lists[i, j] = bases[group + i] + around[j] if finite else nothing
+                prefetch(heads, lists[i, j] * heads.ndim)
+            for j in range(len(levels)):
+                node = tree + ((segments[group + i] + leaves) >> levels[j])
+                lists[i, len(around) + j] = node if finite else nothing
+                prefetch(heads, lists[i, len(around) + j] * heads.ndim)
+        for i in range(count):
+            used[i], need[i] = 0, SLACK
+            for j in range(depth):
+                start, whole, cut = read_head(heads, lists[i, j])
+                if whole + cut:
+                    u = used[i]
+                    starts[i, u], wholes[i, u], cuts[i, u] = start, whole, cut
+                    used[i] += 1
+                    need[i] += whole + cut
+                    fetch_list(words, start, whole + cut)
+        for i in range(count):
+            if to + need[i] > room:
+                return group + i, np.int64(to)
+            for j in range(used[i]):
+                start, whole, cut = starts[i, j], wholes[i, j], cuts[i, j]
+                move(found, to, words, start, whole)
+                to += whole
+                if cut:
+                    x = points[group + i, 0]
+                    if points.shape[1] == 1:
+                        to = emit_ranges(store, start, whole, cut, x, found, to)
+                    else:
+                        y = points[group + i, 1]
+                        to = emit_boxes(store, start, whole, cut, x, y, boxes, ids, found, to)
+            offsets[group + i + 1] = to
+    return len(points), np.int64(to)

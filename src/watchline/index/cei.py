@@ -1,0 +1,284 @@
+"""`cei`: containment-encoded intervals; and `ui`, the same with L = 1, unit intervals.
+
+The cells are taken in segments of L = 2^k. A segment has 2L - 1 intervals: itself, its halves, their
+halves, down to single cells, numbered as a perfect binary tree (1 is the segment, the children of l
+are 2l and 2l + 1). So from the cell of a point all intervals around it follow by shifts, and a range
+is merged upwards, from its leftmost cell, as long as the parent fits.
+
+Invariant: a range has at most 2k intervals in its first and last segments and one for each segment
+between. Cost: a search reads k + 1 lists; storage is 2·cells heads and log L + w/L ids a range.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.constructs import ConstructIndex, no_levels
+from watchline.index.emit import emit_ranges
+from watchline.index.grid import Axis, cell_of, span_of
+from watchline.index.lists import Pieces, Store, read_head
+from watchline.index.table import Doubles, Integers, Slots
+from watchline.index.tuning import Costs, Shape, best_shape
+from watchline.index.vector import SLACK, fetch_list, move, prefetch
+
+# Rows whose memory is fetched ahead together.
+GROUP = 64
+# A range counts as wide if it has more segments than this, and more cells than that.
+WIDE, WIDE_CELLS = 64, 4_096
+MAX_K = 8
+
+
+class ContainmentEncodedIntervals(ConstructIndex):
+    kind = "cei"
+    dimensions = 1
+
+    def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
+        ks = range(MAX_K + 1) if self._given_k is None else [self._given_k]
+        return best_shape(lo, hi, self._given_unit, self._given_domain, ks, _costs)
+
+    def _count(self) -> int:
+        """Table 1: 2r - r/L."""
+        return ((2 << self.shape.k) - 1) * self.shape.segments[0]
+
+    def _more(self) -> int:
+        return 2 * leaves_of(self.shape.segments[0])
+
+    def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
+        return _pieces_of(self.shape.axes[0], self.shape.k, rows, slots, self._levels, sign)
+
+    def _fill(
+        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+    ) -> tuple[int, int]:
+        shape, store = self.shape, self._lists.store
+        levels = np.flatnonzero(self._levels[0, 1:]) + 1
+        tree, leaves = self._count(), leaves_of(self.shape.segments[0])
+        return _search(  # type: ignore[no-any-return]
+            shape.axes[0], shape.k, levels, tree, leaves, store, points, offsets, found, row, at
+        )
+
+
+class UnitIntervals(ContainmentEncodedIntervals):
+    kind = "ui"
+
+    def __init__(self, dims: int, *, unit: object = None, domain: object = None):
+        super().__init__(dims, L=1, unit=unit, domain=domain)
+
+
+def leaves_of(segments: int) -> int:
+    """The leaves of the tree over the segments: as many, to the next power of two."""
+    return 1 << (segments - 1).bit_length()
+
+
+def _pieces_of(
+    axis: Axis, k: int, rows: Doubles, slots: Slots, levels: Integers, sign: int
+) -> Pieces:
+    segments = -(-axis.cells >> k)
+    tree = ((2 << k) - 1) * segments
+    return Pieces(
+        *_decompose(axis, k, tree, leaves_of(segments), rows, slots, levels, sign)
+    )
+
+
+def _costs(axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
+    """What a sample of ranges costs on these cells with L = 2^k."""
+    levels = no_levels()
+    _pieces_of(axes[0], k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
+    lists = 1 + int(np.count_nonzero(levels[0, 1:]))
+    return Costs(2 * axes[0].cells, lists, levels, cut_bytes=24)
+
+
+@nb.njit(cache=True, nogil=True)
+def _decompose(
+    axis: Axis,
+    k: int,
+    tree: int,
+    leaves: int,
+    rows: Doubles,
+    slots: Slots,
+    levels: Integers,
+    sign: int,
+) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+    """Lists and cuts of each range; `levels` counts the entries of each level of the trees."""
+    room = 0
+    for i in range(len(slots)):
+        span = span_of(axis, rows[slots[i], 0], rows[slots[i], 1])
+        room += 2 * k + 2 + min((span.end - span.first) >> k, max(WIDE, WIDE_CELLS >> k) + 64)
+    lists, owners = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int32)
+    cuts, cut_owners = np.empty(2 * len(slots), np.int64), np.empty(2 * len(slots), np.int32)
+    n, c = 0, 0
+    for i in range(len(slots)):
+        span = span_of(axis, rows[slots[i], 0], rows[slots[i], 1])
+        for cell in (span.low, span.high):
+            if cell >= 0:
+                cuts[c], cut_owners[c] = _list_of(cell, 0, k, tree, leaves), slots[i]
+                c += 1
+                levels[1, 0] += sign
+        begin = n
+        if span.first < span.end:
+            n = _pieces(span.first, span.end, k, tree, leaves, lists, n, levels, sign)
+        owners[begin:n] = slots[i]
+    return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
+
+
+@nb.njit(cache=True, nogil=True)
+def _pieces(
+    first: int,
+    end: int,
+    k: int,
+    tree: int,
+    leaves: int,
+    lists: Integers,
+    n: int,
+    levels: Integers,
+    sign: int,
+) -> int:  # pragma: no cover - compiled
+    """The intervals of cells [first, end), by guiding posts; a wide range takes the tree between."""
+    left = min(((first + (1 << k) - 1) >> k) << k, end)
+    right = max((end >> k) << k, left)
+    n = best_partition(first, left, k, lists, n, levels, sign)
+    if (right - left) >> k > max(WIDE, WIDE_CELLS >> k):
+        step = (2 << k) - 1
+        n = tree_pieces(
+            left >> k, right >> k, k, tree, leaves, 0, step, lists, n, levels, sign
+        )
+    else:
+        for segment in range(left >> k, right >> k):
+            lists[n] = segment * ((2 << k) - 1)
+            n += 1
+            levels[0, k] += sign
+    return best_partition(right, end, k, lists, n, levels, sign)
+
+
+@nb.njit(cache=True, nogil=True)
+def best_partition(
+    first: int, end: int, k: int, lists: Integers, n: int, levels: Integers, sign: int
+) -> int:  # pragma: no cover - compiled
+    """The fewest intervals of cells [first, end) within one segment, from the left."""
+    length = 1 << k
+    while first < end:
+        segment = first >> k
+        local = (first & (length - 1)) + length
+        level = 0
+        while (local & 1) == 0 and first + (2 << level) <= end:
+            local >>= 1
+            level += 1
+        lists[n] = segment * (2 * length - 1) + local - 1
+        n += 1
+        levels[0, level] += sign
+        first += 1 << level
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def tree_pieces(
+    first: int,
+    end: int,
+    k: int,
+    tree: int,
+    leaves: int,
+    base: int,
+    step: int,
+    lists: Integers,
+    n: int,
+    levels: Integers,
+    sign: int,
+) -> int:  # pragma: no cover - compiled
+    """The nodes of segments [first, end) in the tree over all of them.
+
+    A leaf is the segment's own list: base + segment · step.
+    """
+    while first < end:
+        node, level = first + leaves, 0
+        while (node & 1) == 0 and first + (2 << level) <= end:
+            node >>= 1
+            level += 1
+        lists[n] = base + first * step if level == 0 else tree + node
+        n += 1
+        levels[0, k + level] += sign
+        first += 1 << level
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def _search(
+    axis: Axis,
+    k: int,
+    levels: Integers,
+    tree: int,
+    leaves: int,
+    store: Store,
+    points: Doubles,
+    offsets: Integers,
+    found: npt.NDArray[Any],
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """A group of rows at a time: their cells, their lists, then the ids; from row `row` on.
+
+    Each step fetches ahead what the next one reads, for all rows of the group. `levels` are those
+    above the cells that have entries.
+    """
+    heads, words = store.heads, store.words
+    cut = np.uint64(store.cut)
+    nothing = len(heads) - 1
+    depth = len(levels)
+    cells = np.empty(GROUP, dtype=np.int64)
+    lists = np.empty((depth + 1, GROUP), dtype=np.int64)
+    starts = np.empty((depth + 1, GROUP), dtype=np.uint64)
+    lengths = np.empty((depth + 1, GROUP), dtype=np.uint64)
+    cuts = np.empty(GROUP, dtype=np.uint64)
+    need = np.empty(GROUP, dtype=np.uint64)
+    to, room = np.uint64(at), np.uint64(len(found))
+    for group in range(row, len(points), GROUP):
+        count = min(GROUP, len(points) - group)
+        for i in range(count):
+            cell = cell_of(axis, points[group + i, 0])
+            cells[i] = cell
+            lists[0, i] = _list_of(cell, 0, k, tree, leaves)
+            if not np.isfinite(points[group + i, 0]):
+                lists[0, i] = nothing
+            prefetch(heads, lists[0, i] * heads.ndim)
+        for j in range(depth):
+            for i in range(count):
+                lists[j + 1, i] = _list_of(cells[i], levels[j], k, tree, leaves)
+                if lists[0, i] == nothing:
+                    lists[j + 1, i] = nothing
+                prefetch(heads, lists[j + 1, i] * heads.ndim)
+        for i in range(count):
+            starts[0, i], lengths[0, i], cuts[i] = read_head(heads, lists[0, i])
+            need[i] = np.uint64(SLACK) + lengths[0, i] + cuts[i]
+            fetch_list(words, starts[0, i], lengths[0, i] + cuts[i] * cut)
+        for j in range(1, depth + 1):
+            for i in range(count):
+                starts[j, i], lengths[j, i], _ = read_head(heads, lists[j, i])
+                need[i] += lengths[j, i]
+                fetch_list(words, starts[j, i], lengths[j, i])
+        for i in range(count):
+            if to + need[i] > room:
+                return group + i, np.int64(to)
+            for j in range(depth + 1):
+                move(found, to, words, starts[j, i], lengths[j, i])
+                to += lengths[j, i]
+            if cuts[i]:
+                value = points[group + i, 0]
+                to = emit_ranges(
+                    store, starts[0, i], lengths[0, i], cuts[i], value, found, to
+                )
+            offsets[group + i + 1] = to
+    return len(points), np.int64(to)
+
+
+@nb.njit(cache=True, nogil=True)
+def _list_of(
+    cell: int, level: int, k: int, tree: int, leaves: int
+) -> int:  # pragma: no cover - compiled
+    """The list around a cell on a level: up to k within its segment, above in the tree."""
+    segment = cell >> k
+    if level <= k:
+        local = (cell - (segment << k) + (1 << k)) >> level
+        return segment * ((2 << k) - 1) + local - 1
+    return tree + ((segment + leaves) >> (level - k))

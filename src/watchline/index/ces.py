@@ -1,0 +1,390 @@
+"""`ces`: containment-encoded squares; `ugc`, the same with L = 1; `cells`, with cells L units wide.
+
+The cells are taken in partitions of L × L, L = 2^k. A partition has k + 1 layers of squares: itself,
+its quarters, theirs, down to single cells, numbered as a perfect quaternary tree in Morton order. So
+from the cell of a point all squares around it follow by shifts of two bits. A box is peeled like an
+onion: from the cells' layer up, a strip is split off at each side that does not lie on the next
+layer's lines, until what is left is squares of side L.
+
+Beyond the paper: borders need not lie on lines. The squares that a border cuts are taken on the
+layer on which the box has a rim of a bounded number of squares, so that a box costs about the same
+whatever its size, and what must be compared stays in proportion to what matches. Very large boxes
+go on in a pyramid of layers over the partitions.
+
+Cost: a search reads one list for each layer in use; a box has O(its sides / unit) entries at most.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.errors import InvalidRange
+from watchline.index.constructs import ConstructIndex, no_levels
+from watchline.index.emit import emit_boxes
+from watchline.index.grid import Axis, Span, cell_of, span_of
+from watchline.index.lists import Pieces, Store, read_head
+from watchline.index.table import Doubles, Integers, Slots
+from watchline.index.tuning import Costs, Shape, best_shape
+from watchline.index.vector import SLACK, fetch_list, move, prefetch
+
+# Rows whose memory is fetched ahead together.
+GROUP = 32
+MAX_K = 5
+# Squares around a box that tuning chooses its layer for, and those where the unit is given.
+RIM, GIVEN_RIM = 48, 4_096
+# A box of more squares of side L than this goes on in the pyramid.
+WIDE = 256
+LAYERS = 32
+
+
+class ContainmentEncodedSquares(ConstructIndex):
+    kind = "ces"
+    dimensions = 2
+
+    def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
+        ks = range(MAX_K + 1) if self._given_k is None else [self._given_k]
+        return best_shape(lo, hi, self._given_unit, self._given_domain, ks, self._costs)
+
+    def _costs(self, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
+        levels, layout = no_levels(), _layout(axes, k)
+        slots = np.arange(len(rows), dtype=np.int32)
+        _decompose(*axes, k, layout, self._rim(), rows, slots, levels, 1)
+        lists = int(np.count_nonzero(levels.sum(axis=0)))
+        return Costs(int(layout[k + 1, 0]), max(lists, 1), levels, cut_bytes=5)
+
+    def _rim(self) -> int:
+        return RIM if self._given_unit is None else GIVEN_RIM
+
+    def _layout(self) -> Integers:
+        return _layout(self.shape.axes, self.shape.k)
+
+    def _count(self) -> int:
+        """Property 1: 4/3 R² - R² / (3 · 4^k)."""
+        return int(self._layout()[self.shape.k + 1, 0])
+
+    def _more(self) -> int:
+        return int(self._layout()[-1, 0]) - self._count()
+
+    def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
+        shape, layout = self.shape, self._layout()
+        return Pieces(
+            *_decompose(*shape.axes, shape.k, layout, self._rim(), rows, slots, self._levels, sign)
+        )
+
+    def _fill(
+        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+    ) -> tuple[int, int]:
+        shape = self.shape
+        levels = np.flatnonzero(self._levels.any(axis=0))
+        return _search(  # type: ignore[no-any-return]
+            *shape.axes,
+            shape.k,
+            self._layout(),
+            levels,
+            self._lists.store,
+            self._boxes.rows,
+            self._boxes.ids,
+            points,
+            offsets,
+            found,
+            row,
+            at,
+        )
+
+
+class UnitGridCells(ContainmentEncodedSquares):
+    kind = "ugc"
+
+    def __init__(self, dims: int, *, unit: object = None, domain: object = None):
+        super().__init__(dims, L=1, unit=unit, domain=domain)
+
+
+class FixedCells(ContainmentEncodedSquares):
+    """FS-NC(2): one layer, of cells L units wide; a cell that a border cuts is compared."""
+
+    kind = "cells"
+
+    def __init__(self, dims: int, *, L: object = None, unit: object = None, domain: object = None):
+        if (L is None) != (unit is None):
+            raise InvalidRange("index 'cells' takes L and unit together: its cells are L units wide")
+        super().__init__(dims, L=L, unit=unit, domain=domain)
+
+    def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
+        wide = None if self._given_unit is None else self._given_unit * (1 << (self._given_k or 0))
+        return best_shape(lo, hi, wide, self._given_domain, [0], self._costs)
+
+
+def _layout(axes: tuple[Axis, ...], k: int) -> Integers:
+    """For each layer its first list and its squares in a row; one more row has the count of lists.
+
+    Row j ≤ k is the place of layer j within a partition's block of lists. Above, each layer is the
+    one below it halved, and stands on its own.
+    """
+    block = (4 ** (k + 1) - 1) // 3
+    nx, ny = (-(-axis.cells >> k) for axis in axes)
+    rows = [((4 ** (k - j) - 1) // 3, block) for j in range(k + 1)]
+    total = block * nx * ny
+    while nx > 1 or ny > 1:
+        nx, ny = -(-nx // 2), -(-ny // 2)
+        rows.append((total, nx))
+        total += nx * ny
+    rows.append((total, 0))
+    return np.array(rows, dtype=np.int64)
+
+
+@nb.njit(cache=True, nogil=True)
+def _spread(bits: int) -> int:  # pragma: no cover - compiled
+    """Zeros between the bits of a number below 2^16."""
+    bits = (bits | (bits << 8)) & 0x00FF00FF
+    bits = (bits | (bits << 4)) & 0x0F0F0F0F
+    bits = (bits | (bits << 2)) & 0x33333333
+    return (bits | (bits << 1)) & 0x55555555
+
+
+@nb.njit(cache=True, nogil=True)
+def morton(x: int, y: int) -> int:  # pragma: no cover - compiled
+    """The local z-order of a square: y's bits before x's."""
+    return _spread(x) | (_spread(y) << 1)
+
+
+@nb.njit(cache=True, nogil=True)
+def _list_of(
+    layout: Integers, k: int, across: int, level: int, x: int, y: int
+) -> int:  # pragma: no cover - compiled
+    """The list of a square, x and y counted in squares of its layer; `across`: partitions a row."""
+    if level <= k:
+        up = k - level
+        mask = (1 << up) - 1
+        partition = (x >> up) + (y >> up) * across
+        return partition * layout[level, 1] + layout[level, 0] + morton(x & mask, y & mask)
+    return layout[level, 0] + y * layout[level, 1] + x
+
+
+@nb.njit(cache=True, nogil=True)
+def make_room(
+    lists: Integers, owners: Slots, need: int
+) -> tuple[Integers, Slots]:  # pragma: no cover - compiled
+    """The arrays, or larger ones, so that `need` fit."""
+    if need <= len(lists):
+        return lists, owners
+    size = max(need, 2 * len(lists))
+    more, more_owners = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int32)
+    more[: len(lists)] = lists
+    more_owners[: len(owners)] = owners
+    return more, more_owners
+
+
+@nb.njit(cache=True, nogil=True)
+def _decompose(
+    axis_x: Axis,
+    axis_y: Axis,
+    k: int,
+    layout: Integers,
+    rim: int,
+    rows: Doubles,
+    slots: Slots,
+    levels: Integers,
+    sign: int,
+) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+    """Lists and cuts of each box; `levels` counts the entries and the cuts of each layer."""
+    across = (axis_x.cells + (1 << k) - 1) >> k
+    top = len(layout) - 2
+    lists, owners = np.empty(16 * len(slots) + 64, np.int64), np.empty(16 * len(slots) + 64, np.int32)
+    cuts, cut_owners = lists.copy(), owners.copy()
+    n, c = 0, 0
+    for i in range(len(slots)):
+        x1, y1, x2, y2 = rows[slots[i], 0], rows[slots[i], 1], rows[slots[i], 2], rows[slots[i], 3]
+        span_x, span_y = span_of(axis_x, x1, x2), span_of(axis_y, y1, y2)
+        outer_x, outer_y = touched(span_x), touched(span_y)
+        level = _layer(outer_x, outer_y, rim, top)
+        inner_x = _inner(span_x, level, axis_x.cells)
+        inner_y = _inner(span_y, level, axis_y.cells)
+        if inner_x[0] >= inner_x[1] or inner_y[0] >= inner_y[1]:
+            inner_x = inner_y = (0, 0)
+        ax, bx = outer_x[0] >> level, ((outer_x[1] - 1) >> level) + 1
+        ay, by = outer_y[0] >> level, ((outer_y[1] - 1) >> level) + 1
+        area = (bx - ax) * (by - ay) - (inner_x[1] - inner_x[0]) * (inner_y[1] - inner_y[0])
+        cuts, cut_owners = make_room(cuts, cut_owners, c + area)
+        begin = c
+        for y in range(ay, by):
+            x = ax
+            while x < bx:
+                if inner_y[0] <= y < inner_y[1] and x == inner_x[0]:
+                    x = inner_x[1]
+                if x < bx:
+                    cuts[c] = _list_of(layout, k, across, level, x, y)
+                    c += 1
+                    x += 1
+        cut_owners[begin:c] = slots[i]
+        levels[1, level] += sign * (c - begin)
+        begin = n
+        squares = (inner_x[1] - inner_x[0]) * (inner_y[1] - inner_y[0])
+        lists, owners = make_room(lists, owners, n + squares)
+        n = _peel(inner_x, inner_y, level, k, top, layout, across, lists, n, levels, sign)
+        owners[begin:n] = slots[i]
+    return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
+
+
+@nb.njit(cache=True, nogil=True)
+def touched(span: Span) -> tuple[int, int]:  # pragma: no cover - compiled
+    """All cells of a range, covered or cut: [first, end)."""
+    first, end = span.first, span.end
+    if span.low >= 0:
+        first = span.low
+        end = max(end, span.low + 1)
+    if span.high >= 0:
+        end = span.high + 1
+    return first, end
+
+
+@nb.njit(cache=True, nogil=True)
+def _layer(
+    x: tuple[int, int], y: tuple[int, int], rim: int, top: int
+) -> int:  # pragma: no cover - compiled
+    """The lowest layer on which the box has no more squares around it than `rim`."""
+    level = 0
+    while level < top and ((x[1] - x[0]) >> level) + ((y[1] - y[0]) >> level) > rim // 2:
+        level += 1
+    return level
+
+
+@nb.njit(cache=True, nogil=True)
+def _inner(span: Span, level: int, cells: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """The covered squares of a layer in one direction; past the last cell there is nothing."""
+    first = (span.first + (1 << level) - 1) >> level
+    end = span.end >> level
+    if span.end == cells:
+        end = (cells + (1 << level) - 1) >> level
+    return first, max(first, end)
+
+
+@nb.njit(cache=True, nogil=True)
+def _peel(
+    x: tuple[int, int],
+    y: tuple[int, int],
+    level: int,
+    k: int,
+    top: int,
+    layout: Integers,
+    across: int,
+    lists: Integers,
+    n: int,
+    levels: Integers,
+    sign: int,
+) -> int:  # pragma: no cover - compiled
+    """Strips from the outside, each of squares as large as it is wide, then what is left."""
+    a, b = x
+    c, d = y
+    last = k
+    if level > k or ((b - a) << level >> k) * ((d - c) << level >> k) > WIDE:
+        last = top
+    while level < last and a < b and c < d:
+        if a & 1:
+            n = _put(a, a + 1, c, d, level, k, layout, across, lists, n, levels, sign)
+            a += 1
+        if b & 1 and a < b:
+            b -= 1
+            n = _put(b, b + 1, c, d, level, k, layout, across, lists, n, levels, sign)
+        if c & 1 and a < b:
+            n = _put(a, b, c, c + 1, level, k, layout, across, lists, n, levels, sign)
+            c += 1
+        if d & 1 and a < b and c < d:
+            d -= 1
+            n = _put(a, b, d, d + 1, level, k, layout, across, lists, n, levels, sign)
+        a, b, c, d = a >> 1, b >> 1, c >> 1, d >> 1
+        level += 1
+    if a < b and c < d:
+        n = _put(a, b, c, d, level, k, layout, across, lists, n, levels, sign)
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def _put(
+    a: int,
+    b: int,
+    c: int,
+    d: int,
+    level: int,
+    k: int,
+    layout: Integers,
+    across: int,
+    lists: Integers,
+    n: int,
+    levels: Integers,
+    sign: int,
+) -> int:  # pragma: no cover - compiled
+    """All squares of a layer from a to b and c to d."""
+    for y in range(c, d):
+        for x in range(a, b):
+            lists[n] = _list_of(layout, k, across, level, x, y)
+            n += 1
+    levels[0, level] += sign * (b - a) * (d - c)
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def _search(
+    axis_x: Axis,
+    axis_y: Axis,
+    k: int,
+    layout: Integers,
+    levels: Integers,
+    store: Store,
+    boxes: Doubles,
+    ids: Integers,
+    points: Doubles,
+    offsets: Integers,
+    found: npt.NDArray[Any],
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """A group of rows at a time: their squares, the squares' lists, then ids; from row `row` on.
+
+    Each step fetches ahead what the next one reads, for all rows of the group.
+    """
+    heads, words = store.heads, store.words
+    nothing, depth = len(heads) - 1, len(levels)
+    across = (axis_x.cells + (1 << k) - 1) >> k
+    lists = np.empty((depth, GROUP), dtype=np.int64)
+    starts, lengths, cuts = (
+        np.empty((depth, GROUP), dtype=np.uint64),
+        np.empty((depth, GROUP), dtype=np.uint64),
+        np.empty((depth, GROUP), dtype=np.uint64),
+    )
+    need = np.empty(GROUP, dtype=np.uint64)
+    to, room = np.uint64(at), np.uint64(len(found))
+    for group in range(row, len(points), GROUP):
+        count = min(GROUP, len(points) - group)
+        for i in range(count):
+            px, py = points[group + i, 0], points[group + i, 1]
+            x, y = cell_of(axis_x, px), cell_of(axis_y, py)
+            finite = np.isfinite(px) & np.isfinite(py)
+            for j in range(depth):
+                level = levels[j]
+                place = _list_of(layout, k, across, level, x >> level, y >> level)
+                lists[j, i] = place if finite else nothing
+                prefetch(heads, lists[j, i] * heads.ndim)
+            need[i] = SLACK
+        for j in range(depth):
+            for i in range(count):
+                start, length, cut = read_head(heads, lists[j, i])
+                starts[j, i], lengths[j, i], cuts[j, i] = start, length, cut
+                need[i] += length + cut
+                fetch_list(words, start, length + cut)
+        for i in range(count):
+            if to + need[i] > room:
+                return group + i, np.int64(to)
+            px, py = points[group + i, 0], points[group + i, 1]
+            for j in range(depth):
+                move(found, to, words, starts[j, i], lengths[j, i])
+                to += lengths[j, i]
+                if cuts[j, i]:
+                    to = emit_boxes(
+                        store, starts[j, i], lengths[j, i], cuts[j, i], px, py, boxes, ids, found, to
+                    )
+            offsets[group + i + 1] = to
+    return len(points), np.int64(to)

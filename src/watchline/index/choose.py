@@ -1,0 +1,89 @@
+"""`auto`: the kind of index, chosen by the cost model and chosen again when the boxes have changed.
+
+There is a contest only between the scan, which few boxes need nothing better than, and the best
+index for the number of dimensions. Its tuning comes with an estimate; the scan's is the number of
+comparisons. The table of boxes belongs to the chooser and is lent to the chosen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from watchline.index.base import Index
+from watchline.index.cei import ContainmentEncodedIntervals
+from watchline.index.ces import ContainmentEncodedSquares
+from watchline.index.constructs import ConstructIndex
+from watchline.index.scan import ScanIndex
+from watchline.index.table import Doubles, Integers, Slots
+from watchline.index.tuning import MOVE, ROW
+
+# Nanoseconds for one dimension of one box, a block of them at a time.
+SCAN = 0.8
+# So few boxes that no model need be asked.
+FEW = 32
+GROWN, SHRUNK = 4, 8
+
+_BEST: dict[int, type[ConstructIndex]] = {
+    1: ContainmentEncodedIntervals,
+    2: ContainmentEncodedSquares,
+}
+
+
+class AutoIndex(Index):
+    """An index of the kind that suits its boxes; `kind` tells which that is now."""
+
+    def __init__(self, dims: int):
+        super().__init__(dims)
+        self._choose()
+
+    def _choose(self) -> None:
+        chosen: Index = ScanIndex(self.dims)
+        costs = {"scan": ROW + SCAN * self.dims * len(self._boxes)}
+        if self.dims in _BEST and len(self._boxes) > FEW:
+            best = self._lent(_BEST[self.dims](self.dims))
+            estimate = best.shape.estimate  # type: ignore[attr-defined]
+            costs[best.kind] = estimate.nanoseconds
+            costs["scan"] += MOVE * (estimate.moved + estimate.compared / 2)
+            if costs[best.kind] < costs["scan"]:
+                chosen = best
+        self._chosen = chosen if chosen.kind != "scan" else self._lent(chosen)
+        self._chosen_for = len(self._boxes)
+        self._costs = costs
+        self.kind = chosen.kind
+
+    def _lent(self, index: Index) -> Index:
+        """The index over our own boxes."""
+        index._boxes = self._boxes
+        index._add(self._boxes.living())
+        return index
+
+    def explain(self) -> str:
+        costs = ", ".join(f"{kind} about {cost:,.0f} ns a row" for kind, cost in self._costs.items())
+        return f"{self._chosen.explain()}; chosen for {self._chosen_for:,} boxes among: {costs}"
+
+    @property
+    def _nbytes(self) -> int:
+        return self._chosen._nbytes
+
+    def _add(self, slots: Slots) -> None:
+        if len(self._boxes) > GROWN * self._chosen_for + FEW:
+            self._choose()
+        else:
+            self._chosen._add(slots)
+
+    def _discard(self, slots: Slots) -> None:
+        self._chosen._discard(slots)
+
+    def _settle(self) -> None:
+        if SHRUNK * len(self._boxes) < self._chosen_for - FEW or self._boxes.sparse:
+            self._boxes.compact()
+            self._choose()
+        else:
+            self._chosen._settle()
+
+    def _fill(
+        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+    ) -> tuple[int, int]:
+        return self._chosen._fill(points, offsets, found, row, at)

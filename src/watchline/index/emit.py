@@ -1,0 +1,70 @@
+"""The last step of a search: from lists to ids.
+
+Whole entries are moved; cuts are compared, and each writes its id at the next place, which only a
+hit moves on: no branch to predict.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.lists import Store, first_cut
+from watchline.index.table import Doubles, Integers
+from watchline.index.vector import prefetch
+
+
+@nb.njit(cache=True, nogil=True)
+def emit_ranges(
+    store: Store,
+    start: np.uint64,
+    wholes: np.uint64,
+    cuts: np.uint64,
+    value: float,
+    found: npt.NDArray[Any],
+    to: np.uint64,
+) -> np.uint64:  # pragma: no cover - compiled
+    """The cuts of a 1-D list, which carry their ranges; the next place in `found`."""
+    words, doubles = store.words, store.doubles
+    # A double is two words, or one if ids are wide.
+    half = np.uint64(len(words) // len(doubles) - 1)
+    id_at, size = np.uint64(2) << half, np.uint64(store.cut)
+    place = np.uint64(first_cut(start, wholes, cuts, store.cut))
+    for _ in range(cuts):
+        found[to] = words[place + id_at]
+        low, high = doubles[place >> half], doubles[(place >> half) + np.uint64(1)]
+        to += np.uint64((low <= value) & (value < high))
+        place += size
+    return to
+
+
+@nb.njit(cache=True, nogil=True)
+def emit_boxes(
+    store: Store,
+    start: np.uint64,
+    wholes: np.uint64,
+    cuts: np.uint64,
+    x: float,
+    y: float,
+    boxes: Doubles,
+    ids: Integers,
+    found: npt.NDArray[Any],
+    to: np.uint64,
+) -> np.uint64:  # pragma: no cover - compiled
+    """The cuts of a 2-D list, which are slots of the table of boxes."""
+    words = store.words
+    first = first_cut(start, wholes, cuts, 1)
+    last = first + np.int64(cuts)
+    for w in range(first, last):
+        prefetch(boxes, 5 * words[w])
+        prefetch(boxes, 5 * words[w] + 4)
+    for w in range(first, last):
+        slot = words[w]
+        found[to] = ids[slot]
+        hit = (boxes[slot, 0] <= x) & (x < boxes[slot, 2])
+        hit &= (boxes[slot, 1] <= y) & (y < boxes[slot, 3])
+        to += np.uint64(hit)
+    return to

@@ -1,0 +1,124 @@
+"""Axes: float64 values to cell numbers, by a map that never decreases.
+
+That the map is monotone is all that exactness needs. For a range [lo, hi), every value in a cell
+after lo's is above lo and every value in a cell before hi's is below hi, whatever the arithmetic
+rounds: such cells are covered, and are never compared again. Only the cells of lo and hi
+themselves can be cut, and not even those if the border is the first value of its cell.
+
+Values outside the axis belong to its first or last cell, so its extent is a tuning matter alone.
+Cells are equal, or, where borders crowd, bounded by borders themselves: `edges`, of which a table
+of equal buckets (`guide`) tells which few to compare.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.table import Doubles
+
+# Widths outside of these would make reciprocals that are no numbers, or zero.
+TINIEST, HUGEST = 1e-300, 1e300
+
+
+class Axis(NamedTuple):
+    """`cells` cells from `start` on, equal ones if there are no `edges`."""
+
+    start: float
+    # Cells (or buckets of the guide) per unit of value.
+    inverse: float
+    cells: int
+    edges: Doubles
+    # Edges that lie before each bucket.
+    guide: npt.NDArray[np.int32]
+
+    @property
+    def nbytes(self) -> int:
+        return self.edges.nbytes + self.guide.nbytes
+
+
+class Span(NamedTuple):
+    """What a range does to an axis: it covers [first, end) and cuts `low` and `high` (-1: none)."""
+
+    first: int
+    end: int
+    low: int
+    high: int
+
+
+def equal_axis(start: float, width: float, cells: int) -> Axis:
+    """Cells of one width."""
+    inverse = 1.0 / min(max(width, TINIEST), HUGEST)
+    return Axis(float(start), inverse, int(cells), np.empty(0), np.empty(0, dtype=np.int32))
+
+
+def edged_axis(edges: Doubles) -> Axis:
+    """Cells between these increasing finite edges, and one before and one after them all."""
+    cells = len(edges) + 1
+    low, high = float(edges[0]), float(edges[-1])
+    width = min(max(high / cells - low / cells, TINIEST), HUGEST)
+    buckets = equal_axis(low, width, cells + 1)
+    guide = np.searchsorted(cells_of(buckets, edges), np.arange(cells + 2)).astype(np.int32)
+    return Axis(low, buckets.inverse, cells, np.ascontiguousarray(edges), guide)
+
+
+@nb.njit(cache=True, nogil=True)
+def _clamped(value: float, cells: int) -> int:  # pragma: no cover - compiled
+    if not value > 0.0:
+        return 0
+    if value >= cells:
+        return cells - 1
+    return int(value)
+
+
+@nb.njit(cache=True, nogil=True)
+def cell_of(axis: Axis, value: float) -> int:  # pragma: no cover - compiled
+    """The cell of a value that is not NaN."""
+    scaled = (value - axis.start) * axis.inverse
+    if len(axis.edges) == 0:
+        return _clamped(scaled, axis.cells)
+    bucket = _clamped(scaled, len(axis.guide) - 1)
+    low, high = axis.guide[bucket], axis.guide[bucket + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if axis.edges[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return np.int64(low)
+
+
+@nb.njit(cache=True, nogil=True)
+def cells_of(axis: Axis, values: Doubles) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    cells = np.empty(len(values), dtype=np.int64)
+    for i in range(len(values)):
+        cells[i] = cell_of(axis, values[i])
+    return cells
+
+
+@nb.njit(cache=True, nogil=True)
+def begins_cell(axis: Axis, value: float) -> bool:  # pragma: no cover - compiled
+    """Whether no smaller value is in the value's cell."""
+    return cell_of(axis, np.nextafter(value, -np.inf)) < cell_of(axis, value)
+
+
+@nb.njit(cache=True, nogil=True)
+def span_of(axis: Axis, lo: float, hi: float) -> Span:  # pragma: no cover - compiled
+    """The cells that [lo, hi) covers and cuts; a range within one cell has it as `low` alone."""
+    first, end = cell_of(axis, lo), cell_of(axis, hi)
+    low, high = -1, -1
+    if lo != -np.inf and not begins_cell(axis, lo):
+        low = first
+        first += 1
+    if hi == np.inf:
+        end = axis.cells
+    elif not begins_cell(axis, hi):
+        high = end
+    if high == low:
+        high = -1
+    elif low < 0 and high >= 0 and end < first:
+        low, high = high, -1
+    return Span(first, max(first, end), low, high)

@@ -1,0 +1,102 @@
+"""The result of a search, and how a batch becomes one: room for the ids, and the cores to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.table import Integers
+from watchline.index.vector import SLACK
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Row i of the points is in the boxes `ids[offsets[i]:offsets[i + 1]]`, in any order."""
+
+    offsets: Integers
+    ids: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def rows(self) -> Integers:
+        """The row of each id: with `ids`, the matches as pairs."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+# Answers rows into an array, until they end or the array is full: see `Index._fill`. It is given the
+# rows' arrays (the points, and what else belongs to each row), offsets, found, row, at.
+Fill = Callable[..., tuple[int, int]]
+Rows = tuple[npt.NDArray[Any], ...]
+
+# Rows that are answered first, to learn how much room the rest will need.
+SAMPLE = 256
+# Fewer rows than this for each thread are not worth one.
+ROWS_PER_THREAD = 50_000
+
+
+def search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
+    """All rows, by as many threads as Numba may use."""
+    count = len(rows[0])
+    threads = min(nb.get_num_threads(), count // ROWS_PER_THREAD)
+    if threads < 2:
+        return _search(fill, rows, id_type)
+    cuts = np.linspace(0, count, threads + 1).astype(np.int64)
+
+    def part(i: int) -> Matches:
+        return _search(fill, tuple(a[cuts[i] : cuts[i + 1]] for a in rows), id_type)
+
+    with ThreadPoolExecutor(threads) as pool:
+        return _joined(list(pool.map(part, range(threads))), cuts, pool)
+
+
+def _search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
+    count = len(rows[0])
+    offsets = np.empty(count + 1, dtype=np.int64)
+    offsets[0] = 0
+    found = np.empty(_room(fill, rows, id_type), dtype=id_type)
+    row, at = fill(*rows, offsets, found, 0, 0)
+    while row < count:
+        # Never by less than a half: a row that needs more than there is will find it in the end.
+        larger = np.empty(len(found) + max(len(found) // 2, _left(row, at, count)), id_type)
+        larger[:at] = found[:at]
+        found = larger
+        row, at = fill(*rows, offsets, found, row, at)
+    found.resize(at, refcheck=False)
+    return Matches(offsets, found)
+
+
+def _room(fill: Fill, rows: Rows, id_type: Any) -> int:
+    """An array that will do, by what some rows far apart need, and a tenth more.
+
+    Memory that is never written costs nothing, so a guess may be generous.
+    """
+    count = len(rows[0])
+    if count <= 4 * SAMPLE:
+        return 64 * count + 1_024
+    sample = tuple(np.ascontiguousarray(a[:: count // SAMPLE]) for a in rows)
+    taken = len(_search(fill, sample, id_type)) / len(sample[0])
+    return int(count * (1.1 * taken + 1)) + 1_024 + SLACK
+
+
+def _left(row: int, at: int, rows: int) -> int:
+    """What the rows not yet answered will need if they are like those that were."""
+    return int((rows - row) * (at + 1) / (row + 1)) + SLACK
+
+
+def _joined(pieces: list[Matches], cuts: Integers, pool: ThreadPoolExecutor) -> Matches:
+    ends = np.cumsum([0, *(len(piece) for piece in pieces)])
+    offsets = np.zeros(cuts[-1] + 1, dtype=np.int64)
+    ids = np.empty(ends[-1], dtype=pieces[0].ids.dtype)
+
+    def place(i: int) -> None:
+        np.add(pieces[i].offsets[1:], ends[i], out=offsets[cuts[i] + 1 : cuts[i + 1] + 1])
+        ids[ends[i] : ends[i + 1]] = pieces[i].ids
+
+    list(pool.map(place, range(len(pieces))))
+    return Matches(offsets, ids)

@@ -1,0 +1,196 @@
+"""The boxes of an index by slot, and the slot of each id.
+
+Invariant: slot s belongs to one living box, or is free (its bounds are NaN, so that no comparison
+with them holds). Bounds and id stand side by side: `lo`, `hi`, `ids` are views. The hash maps each living id to its slot by linear probing
+and is never more than two thirds full. Cost: amortised constant per box; 16·d + 8 bytes a slot and
+four bytes for each place of the hash.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Slots = npt.NDArray[np.int32]
+
+_EMPTY = np.int32(-1)
+_SMALLEST = 8
+_NARROW = 2**31
+
+
+class BoxTable:
+    """Boxes under slots that stay the same for as long as the box lives."""
+
+    def __init__(self, dims: int):
+        self.dims = dims
+        self._clear()
+
+    def _clear(self) -> None:
+        self._view(np.empty((0, 2 * self.dims + 1)))
+        self._free = np.empty(0, dtype=np.int32)
+        self._free_count = 0
+        self._hash = np.full(_SMALLEST, _EMPTY, dtype=np.int32)
+        self._count = 0
+        # Whether every id the table ever held fits into 32 bits.
+        self.narrow = True
+
+    def _view(self, rows: Doubles) -> None:
+        """A row has the lower bounds, the upper bounds, and the bits of the id."""
+        self.rows = rows
+        self.lo, self.hi = rows[:, : self.dims], rows[:, self.dims : 2 * self.dims]
+        self.ids: Integers = rows.view(np.int64)[:, 2 * self.dims]
+
+    def __getstate__(self) -> dict[str, Any]:
+        views = ("lo", "hi", "ids")
+        return {name: value for name, value in self.__dict__.items() if name not in views}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._view(self.rows)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + self._free.nbytes + self._hash.nbytes
+
+    @property
+    def id_type(self) -> type[np.signedinteger]:
+        """The narrowest type that holds the ids: half the memory to write for every match."""
+        return np.int32 if self.narrow else np.int64
+
+    def find(self, ids: Integers) -> Slots:
+        """The slot of each id, -1 where there is none."""
+        return _find(self._hash, self.ids, ids)  # type: ignore[no-any-return]
+
+    def add(self, ids: Integers, lo: Doubles, hi: Doubles) -> Slots:
+        """Take in boxes whose ids are new; their slots."""
+        self._reserve(len(ids))
+        slots, narrow = _fill_rows(self.rows, self.ids, self._free[: self._free_count], lo, hi, ids)
+        _enter(self._hash, self.ids, slots)
+        self._free_count -= len(ids)
+        self._count += len(ids)
+        self.narrow &= narrow
+        return slots  # type: ignore[no-any-return]
+
+    def free(self, slots: Slots) -> None:
+        """Forget the boxes of these slots."""
+        _leave(self._hash, self.ids, slots)
+        self.rows[slots] = np.nan
+        self._free[self._free_count : self._free_count + len(slots)] = slots
+        self._free_count += len(slots)
+        self._count -= len(slots)
+        if not self._count:
+            self._clear()
+
+    @property
+    def sparse(self) -> bool:
+        """Whether most slots are free, so that `compact` is worth a rebuild."""
+        return 8 * self._count < len(self.rows) - 1_024
+
+    def compact(self) -> None:
+        """Give back the free slots. Every box has another slot then."""
+        kept = self.rows[self.living()]
+        self._count = len(kept)
+        self._resize(len(kept) + len(kept) // 4, kept)
+        self._rehash(len(kept))
+
+    def living(self) -> Slots:
+        """The slots in use, in order."""
+        return np.flatnonzero(~np.isnan(self.lo[:, 0])).astype(np.int32)
+
+    def _reserve(self, count: int) -> None:
+        if count > self._free_count:
+            size = max(len(self.ids) + len(self.ids) // 2, self._count + count, _SMALLEST)
+            self._resize(size, self.rows)
+        if 3 * (self._count + count) > 2 * len(self._hash):
+            self._rehash(self._count + count)
+
+    def _resize(self, size: int, kept: Doubles) -> None:
+        rows = np.full((size, 2 * self.dims + 1), np.nan)
+        rows[: len(kept)] = kept
+        self._view(rows)
+        # Low slots are taken first, so that the living ones stay together.
+        empty = np.flatnonzero(np.isnan(rows[:, 0]))[::-1].astype(np.int32)
+        self._free = np.empty(size, dtype=np.int32)
+        self._free[: len(empty)] = empty
+        self._free_count = len(empty)
+
+    def _rehash(self, count: int) -> None:
+        places = _SMALLEST
+        while 2 * places < 3 * count + 1:
+            places *= 2
+        self._hash = np.full(places, _EMPTY, dtype=np.int32)
+        _enter(self._hash, self.ids, self.living())
+
+
+@nb.njit(cache=True, nogil=True)
+def _place(table: Slots, key: int) -> int:  # pragma: no cover - compiled
+    """Where the search for an id begins: its bits mixed, the high ones kept."""
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed & np.uint64(len(table) - 1))
+
+
+@nb.njit(cache=True, nogil=True)
+def _find(table: Slots, ids: Integers, wanted: Integers) -> Slots:  # pragma: no cover - compiled
+    slots = np.empty(len(wanted), dtype=np.int32)
+    for i in range(len(wanted)):
+        at = _place(table, wanted[i])
+        while table[at] >= 0 and ids[table[at]] != wanted[i]:
+            at = (at + 1) & (len(table) - 1)
+        slots[i] = table[at]
+    return slots
+
+
+@nb.njit(cache=True, nogil=True)
+def _fill_rows(
+    rows: Doubles, ids: Integers, free: Slots, lo: Doubles, hi: Doubles, new: Integers
+) -> tuple[Slots, bool]:  # pragma: no cover - compiled
+    """Boxes into free slots, from the end of the list; the slots, and whether all ids are narrow."""
+    dims = lo.shape[1]
+    slots = np.empty(len(new), dtype=np.int32)
+    narrow = True
+    for i in range(len(new)):
+        slot = free[len(free) - 1 - i]
+        for d in range(dims):
+            # Zero has one sign.
+            rows[slot, d] = lo[i, d] + 0.0
+            rows[slot, dims + d] = hi[i, d] + 0.0
+        ids[slot] = new[i]
+        slots[i] = slot
+        narrow &= -_NARROW <= new[i] < _NARROW
+    return slots, narrow
+
+
+@nb.njit(cache=True, nogil=True)
+def _enter(table: Slots, ids: Integers, slots: Slots) -> None:  # pragma: no cover - compiled
+    for i in range(len(slots)):
+        at = _place(table, ids[slots[i]])
+        while table[at] >= 0:
+            at = (at + 1) & (len(table) - 1)
+        table[at] = slots[i]
+
+
+@nb.njit(cache=True, nogil=True)
+def _leave(table: Slots, ids: Integers, slots: Slots) -> None:  # pragma: no cover - compiled
+    """Empty the ids' places and move up what had been pushed past them."""
+    mask = len(table) - 1
+    for i in range(len(slots)):
+        hole = _place(table, ids[slots[i]])
+        while table[hole] != slots[i]:
+            hole = (hole + 1) & mask
+        at = (hole + 1) & mask
+        while table[at] >= 0:
+            home = _place(table, ids[table[at]])
+            if ((at - home) & mask) >= ((at - hole) & mask):
+                table[hole] = table[at]
+                hole = at
+            at = (at + 1) & mask
+        table[hole] = _EMPTY
