@@ -29,12 +29,15 @@ SYMBOLS = 2_000
 TICKS = "CREATE STREAM ticks (symbol STRING, price DOUBLE, ts TIMESTAMP) OBJECT symbol TIME ts"
 
 
-def rows(path: Path, count: int) -> None:
+R, W = 2**20, 200
+
+
+def rows(path: Path, count: int, domain: float) -> None:
     rng = np.random.default_rng(3)
     names = np.array([f"S{i}" for i in range(SYMBOLS)])
     data = {
         "symbol": names[rng.integers(0, SYMBOLS, count)],
-        "price": rng.uniform(0, DOMAIN, count),
+        "price": rng.uniform(0, domain, count),
         "ts": pa.array(np.arange(count), pa.timestamp("us", tz="UTC")),
     }
     pq.write_table(pa.table(data), path, row_group_size=100_000)
@@ -49,6 +52,13 @@ def bands(n: int, keyed: bool) -> tuple[list[str], dict[str, Any]]:
     if keyed:
         bounds["symbol"] = [f"S{i % SYMBOLS}" for i in range(n)]
     return [f"q{i}" for i in range(n)], bounds
+
+
+def paper_ranges(n: int) -> tuple[list[str], dict[str, Any]]:
+    """The intervals of the indexes' setting A: whole numbers, up to W wide, in [0, R)."""
+    rng = np.random.default_rng(5)
+    lo = rng.integers(1, R - 1, n).astype(np.float64)
+    return [f"q{i}" for i in range(n)], {"price": (lo, lo + rng.integers(1, W + 1, n))}
 
 
 def drain(df: DataFrame) -> Callable[[], None]:
@@ -85,17 +95,23 @@ def broadcast_join(spark: SparkSession, df: DataFrame, ids: list[str], bounds: A
 
 
 def setting(
-    spark: SparkSession, folder: Path, n: int, count: int, keyed: bool, join: bool
+    spark: SparkSession,
+    folder: Path,
+    name: str,
+    queries: tuple[list[str], dict[str, Any]],
+    count: int,
+    domain: float = DOMAIN,
+    join: bool = False,
 ) -> list[list[str]]:
-    name = f"{n:,} queries{' by symbol' if keyed else ''}, {count:,} rows"
+    name = f"{name}, {count:,} rows"
     say(name)
-    path = folder / f"rows{count}.parquet"
+    path = folder / f"rows-{count}-{domain:.0f}.parquet"
     if not path.exists():
-        rows(path, count)
+        rows(path, count, domain)
     df = spark.read.parquet(str(path))
-    catalog = wl.Catalog(folder / f"catalog-{n}-{keyed}-{count}")
+    catalog = wl.Catalog(folder / f"catalog-{name}")
     catalog.execute(TICKS)
-    ids, bounds = bands(n, keyed)
+    ids, bounds = queries
     catalog.register_boxes("ticks", ids, bounds, emit="matches")
     ours = wl.matches(df, catalog, "ticks")
     expected = fingerprint(ours)
@@ -126,10 +142,12 @@ def main() -> None:
     spark = wl.session(app_name="watchline bench")
     try:
         lines = [
-            *setting(spark, folder, 1_000, 200_000, keyed=False, join=True),
-            *setting(spark, folder, 10_000, 200_000, keyed=False, join=True),
-            *setting(spark, folder, 1_000, 1_000_000, keyed=False, join=False),
-            *setting(spark, folder, 20_000, 1_000_000, keyed=True, join=False),
+            *setting(spark, folder, "1,000 bands", bands(1_000, False), 200_000, join=True),
+            *setting(spark, folder, "10,000 bands", bands(10_000, False), 200_000, join=True),
+            *setting(spark, folder, "20,000 bands by symbol", bands(20_000, True), 1_000_000),
+            *setting(
+                spark, folder, "A: 100,000 ranges", paper_ranges(100_000), 1_000_000, float(R)
+            ),
         ]
     finally:
         spark.stop()

@@ -71,7 +71,10 @@ def copy(winner: Contestant) -> Contestant:
         f"cold copy of what {winner.name} found",
         lambda w: winner.prepare(winner.build(w), w.points)(),
         lambda found, points: lambda: (found.ids.copy(), found.offsets.copy()),
-        lambda found, copied: (np.repeat(np.arange(len(copied[1]) - 1), np.diff(copied[1])), copied[0]),
+        lambda found, copied: (
+            np.repeat(np.arange(len(copied[1]) - 1), np.diff(copied[1])),
+            copied[0],
+        ),
     )
 
 

@@ -18,8 +18,8 @@ import numba
 
 import watchline as wl
 from bench import memory
-from bench.peers import Contestant, contestants, copy, own
 from bench.memory import mib
+from bench.peers import Contestant, contestants, copy, own
 from bench.report import amount, say, table
 from bench.workloads import Fingerprint, Workload, fingerprint, setting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba
@@ -13,7 +14,7 @@ import numpy as np
 import watchline as wl
 from bench.memory import mib
 from bench.race import best_of, clocked
-from bench.report import amount, say, table
+from bench.report import say, table
 from bench.workloads import Doubles, Workload, setting
 from watchline.errors import InvalidQuery
 
@@ -121,7 +122,8 @@ def trial(kind: str, w: Workload, given: dict[str, Any]) -> Trial:
 
 def again(w: Workload, *trials: Trial) -> list[float]:
     """The few that are compared, in turns: the best of seven."""
-    turns = [[clocked(lambda t=t: t.index.stab(w.points))[0] for t in trials] for _ in range(7)]
+    calls = [partial(t.index.stab, w.points) for t in trials]
+    turns = [[clocked(call)[0] for call in calls] for _ in range(7)]
     return [min(turn[i] for turn in turns) for i in range(len(trials))]
 
 
@@ -150,12 +152,12 @@ def candidates(w: Workload, quick: bool) -> Iterator[dict[str, Any]]:
 def guess(w: Workload, unit: float, length: int) -> float:
     """Bytes, from the pieces that a sample of boxes has at most."""
     widths = np.minimum((w.hi - w.lo)[:: max(1, len(w.lo) // 1_000)] / unit, WIDE * length)
-    return 12.0 * len(w.lo) * float(np.mean(pieces(widths, length)))
+    return 12.0 * len(w.lo) * pieces(widths, length)
 
 
-def pieces(widths: Doubles, length: int) -> Doubles:
-    """Pieces within the segments at the border, and whole segments."""
+def pieces(widths: Doubles, length: int) -> float:
+    """Pieces within the segments at the border, and whole segments, of a box on average."""
     if widths.ndim == 1:
-        return 2 * np.log2(length + 1) + np.minimum(widths / length, WIDE)
+        return float((2 * np.log2(length + 1) + np.minimum(widths / length, WIDE)).mean())
     inside = np.minimum((widths / length).prod(axis=1), WIDE)
-    return inside + 4 * np.minimum(widths, WIDE).sum(axis=1)
+    return float((inside + 4 * np.minimum(widths, WIDE).sum(axis=1)).mean())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numba as nb
@@ -129,10 +129,10 @@ def constructs(kind: str, w: Workload, L: int = 1) -> int:
         return int(((b - 1) // L - a // L + 1).prod(axis=1).sum())
     if kind == "vcs":
         return sum(_squares(int(x), int(y), L) for x, y in width)
-    return int(_dyadic(a, b, L) if kind == "cei" else _quaternary(a, b, L))
+    return _dyadic(a, b, L) if kind == "cei" else _quaternary(a, b, L)
 
 
-def _dyadic(a: Integers, b: Integers, L: int) -> np.int64:
+def _dyadic(a: Integers, b: Integers, L: int) -> int:
     """The fewest aligned intervals of 1, 2, 4 … L: an odd end costs one, at each level."""
     count = np.zeros(len(a), dtype=np.int64)
     while L > 1:
@@ -141,10 +141,10 @@ def _dyadic(a: Integers, b: Integers, L: int) -> np.int64:
         odd = (b & 1) * (a < b)
         count, b = count + odd, b - odd
         a, b, L = a >> 1, b >> 1, L >> 1
-    return (count + b - a).sum()
+    return int((count + b - a).sum())
 
 
-def _quaternary(lo: Integers, hi: Integers, L: int) -> np.int64:
+def _quaternary(lo: Integers, hi: Integers, L: int) -> int:
     """The fewest aligned squares of side 1, 2, 4 … L: an odd edge costs a strip, at each level."""
     lo, hi = lo.copy(), hi.copy()
     count = np.zeros(len(lo), dtype=np.int64)
@@ -155,10 +155,10 @@ def _quaternary(lo: Integers, hi: Integers, L: int) -> np.int64:
                 count += odd * (hi[:, 1 - d] - lo[:, 1 - d])
                 edge[:, d] += step * odd
         lo, hi, L = lo >> 1, hi >> 1, L >> 1
-    return (count + np.maximum(hi - lo, 0).prod(axis=1)).sum()
+    return int((count + np.maximum(hi - lo, 0).prod(axis=1)).sum())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _squares(width: int, height: int, L: int) -> int:
     """Squares anchored anywhere: the largest that fit, then what is right of them and above."""
     if not width or not height:

@@ -23,11 +23,12 @@ from watchline.index.anchored import (
     SimpleConstructIntervals,
     VirtualConstructSquares,
 )
-from watchline.index.base import Index, Matches, checked_boxes
-from watchline.index.ces import ContainmentEncodedSquares, FixedCells, UnitGridCells
+from watchline.index.base import Index, checked_boxes
 from watchline.index.cei import ContainmentEncodedIntervals, UnitIntervals
+from watchline.index.ces import ContainmentEncodedSquares, FixedCells, UnitGridCells
 from watchline.index.choose import AutoIndex
 from watchline.index.islist import IntervalSkipList
+from watchline.index.result import Matches
 from watchline.index.scan import ScanIndex
 
 __all__ = ["Index", "Matches", "build"]

@@ -1,9 +1,9 @@
 """`sci`, `lci` and `vcs`: constructs of many sizes anchored at every cell.
 
-At each cell begin intervals of 1, 2, 3 … L cells (`sci`), of 1, 2, 4 … L cells (`lci`), or squares of
-side 1, 2, 4 … L (`vcs`, the VS-NC index). A range takes the largest that fits, from the left; so it
-needs few. The price is paid by the search: a point is inside of L(L + 1)/2, 2L - 1, or (4L² - 1)/3
-constructs, which lie at the same distances from its own cell wherever that is.
+At each cell begin intervals of 1, 2, 3 … L cells (`sci`), of 1, 2, 4 … L cells (`lci`), or squares
+of side 1, 2, 4 … L (`vcs`, the VS-NC index). A range takes the largest that fits, from the left;
+so it needs few. The price is paid by the search: a point is inside of L(L + 1)/2, 2L - 1, or (4L²
+- 1)/3 constructs, which lie at the same distances from its own cell wherever that is.
 
 Cost: (r + L - 1) · L or · (1 + log L) heads in one dimension, (R + L - 1)² · (1 + log L) in two.
 """
@@ -83,7 +83,7 @@ class _Anchored(ConstructIndex):
         segments, leaves = (cells[0] >> k, leaves_of(self.shape.segments[0]))
         if self.dims == 2:
             segments, leaves = np.zeros_like(segments), 0
-        return _search(  # type: ignore[no-any-return]
+        return _search(
             anchors * self._sizes(k),
             self._around(k, width),
             segments,
@@ -228,8 +228,17 @@ def _intervals(
             # The tree takes the whole segments, and what is left at both ends goes as ever.
             left, right = (first + pad) >> k, end >> k
             n = tree_pieces(
-                left, right, k, tree, leaves, pad * sizes + sizes - 1, length * sizes, lists, n,
-                levels, sign,
+                left,
+                right,
+                k,
+                tree,
+                leaves,
+                pad * sizes + sizes - 1,
+                length * sizes,
+                lists,
+                n,
+                levels,
+                sign,
             )
             n = _greedy(first, left << k, k, powers, sizes, lists, n, levels, sign)
             first = right << k
@@ -416,7 +425,7 @@ def _search(
                     fetch_list(words, start, whole + cut)
         for i in range(count):
             if to + need[i] > room:
-                return group + i, np.int64(to)
+                return group + i, int(to)
             for j in range(used[i]):
                 start, whole, cut = starts[i, j], wholes[i, j], cuts[i, j]
                 move(found, to, words, start, whole)
@@ -429,4 +438,4 @@ def _search(
                         y = points[group + i, 1]
                         to = emit_boxes(store, start, whole, cut, x, y, boxes, ids, found, to)
             offsets[group + i + 1] = to
-    return len(points), np.int64(to)
+    return len(points), int(to)

@@ -80,8 +80,10 @@ class Index(ABC):
     def _discard(self, slots: Slots) -> None:
         """Drop the boxes of these slots; the table still holds them."""
 
-    def _settle(self) -> None:  # noqa: B027 - most have nothing to do
-        """Called after boxes have gone, to give back what the rest does not need."""
+    def _settle(self) -> None:
+        """Give back what is not needed now that boxes have gone. Who keeps slots must do more."""
+        if self._boxes.sparse:
+            self._boxes.compact()
 
     @abstractmethod
     def _fill(

@@ -1,9 +1,9 @@
 """`cei`: containment-encoded intervals; and `ui`, the same with L = 1, unit intervals.
 
-The cells are taken in segments of L = 2^k. A segment has 2L - 1 intervals: itself, its halves, their
-halves, down to single cells, numbered as a perfect binary tree (1 is the segment, the children of l
-are 2l and 2l + 1). So from the cell of a point all intervals around it follow by shifts, and a range
-is merged upwards, from its leftmost cell, as long as the parent fits.
+The cells are taken in segments of L = 2^k. A segment has 2L - 1 intervals: itself, its halves,
+their halves, down to single cells, numbered as a perfect binary tree (1 is the segment, the
+children of l are 2l and 2l + 1). So from the cell of a point all intervals around it follow by
+shifts, and a range is merged upwards, from its leftmost cell, as long as the parent fits.
 
 Invariant: a range has at most 2k intervals in its first and last segments and one for each segment
 between. Cost: a search reads k + 1 lists; storage is 2·cells heads and log L + w/L ids a range.
@@ -56,7 +56,7 @@ class ContainmentEncodedIntervals(ConstructIndex):
         shape, store = self.shape, self._lists.store
         levels = np.flatnonzero(self._levels[0, 1:]) + 1
         tree, leaves = self._count(), leaves_of(self.shape.segments[0])
-        return _search(  # type: ignore[no-any-return]
+        return _search(
             shape.axes[0], shape.k, levels, tree, leaves, store, points, offsets, found, row, at
         )
 
@@ -78,9 +78,7 @@ def _pieces_of(
 ) -> Pieces:
     segments = -(-axis.cells >> k)
     tree = ((2 << k) - 1) * segments
-    return Pieces(
-        *_decompose(axis, k, tree, leaves_of(segments), rows, slots, levels, sign)
-    )
+    return Pieces(*_decompose(axis, k, tree, leaves_of(segments), rows, slots, levels, sign))
 
 
 def _costs(axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
@@ -136,15 +134,13 @@ def _pieces(
     levels: Integers,
     sign: int,
 ) -> int:  # pragma: no cover - compiled
-    """The intervals of cells [first, end), by guiding posts; a wide range takes the tree between."""
+    """The intervals of cells [first, end), by guiding posts; a wide range takes the tree too."""
     left = min(((first + (1 << k) - 1) >> k) << k, end)
     right = max((end >> k) << k, left)
     n = best_partition(first, left, k, lists, n, levels, sign)
     if (right - left) >> k > max(WIDE, WIDE_CELLS >> k):
         step = (2 << k) - 1
-        n = tree_pieces(
-            left >> k, right >> k, k, tree, leaves, 0, step, lists, n, levels, sign
-        )
+        n = tree_pieces(left >> k, right >> k, k, tree, leaves, 0, step, lists, n, levels, sign)
     else:
         for segment in range(left >> k, right >> k):
             lists[n] = segment * ((2 << k) - 1)
@@ -259,17 +255,15 @@ def _search(
                 fetch_list(words, starts[j, i], lengths[j, i])
         for i in range(count):
             if to + need[i] > room:
-                return group + i, np.int64(to)
+                return group + i, int(to)
             for j in range(depth + 1):
                 move(found, to, words, starts[j, i], lengths[j, i])
                 to += lengths[j, i]
             if cuts[i]:
                 value = points[group + i, 0]
-                to = emit_ranges(
-                    store, starts[0, i], lengths[0, i], cuts[i], value, found, to
-                )
+                to = emit_ranges(store, starts[0, i], lengths[0, i], cuts[i], value, found, to)
             offsets[group + i + 1] = to
-    return len(points), np.int64(to)
+    return len(points), int(to)
 
 
 @nb.njit(cache=True, nogil=True)

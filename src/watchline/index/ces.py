@@ -1,10 +1,10 @@
 """`ces`: containment-encoded squares; `ugc`, the same with L = 1; `cells`, with cells L units wide.
 
-The cells are taken in partitions of L × L, L = 2^k. A partition has k + 1 layers of squares: itself,
-its quarters, theirs, down to single cells, numbered as a perfect quaternary tree in Morton order. So
-from the cell of a point all squares around it follow by shifts of two bits. A box is peeled like an
-onion: from the cells' layer up, a strip is split off at each side that does not lie on the next
-layer's lines, until what is left is squares of side L.
+The cells are taken in partitions of L × L, L = 2^k. A partition has k + 1 layers of squares:
+itself, its quarters, theirs, down to single cells, numbered as a perfect quaternary tree in Morton
+order. So from the cell of a point all squares around it follow by shifts of two bits. A box is
+peeled like an onion: from the cells' layer up, a strip is split off at each side that does not lie
+on the next layer's lines, until what is left is squares of side L.
 
 Beyond the paper: borders need not lie on lines. The squares that a border cuts are taken on the
 layer on which the box has a rim of a bounded number of squares, so that a box costs about the same
@@ -80,7 +80,7 @@ class ContainmentEncodedSquares(ConstructIndex):
     ) -> tuple[int, int]:
         shape = self.shape
         levels = np.flatnonzero(self._levels.any(axis=0))
-        return _search(  # type: ignore[no-any-return]
+        return _search(
             *shape.axes,
             shape.k,
             self._layout(),
@@ -110,7 +110,9 @@ class FixedCells(ContainmentEncodedSquares):
 
     def __init__(self, dims: int, *, L: object = None, unit: object = None, domain: object = None):
         if (L is None) != (unit is None):
-            raise InvalidRange("index 'cells' takes L and unit together: its cells are L units wide")
+            raise InvalidRange(
+                "index 'cells' takes L and unit together: its cells are L units wide"
+            )
         super().__init__(dims, L=L, unit=unit, domain=domain)
 
     def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
@@ -193,7 +195,10 @@ def _decompose(
     """Lists and cuts of each box; `levels` counts the entries and the cuts of each layer."""
     across = (axis_x.cells + (1 << k) - 1) >> k
     top = len(layout) - 2
-    lists, owners = np.empty(16 * len(slots) + 64, np.int64), np.empty(16 * len(slots) + 64, np.int32)
+    lists, owners = (
+        np.empty(16 * len(slots) + 64, np.int64),
+        np.empty(16 * len(slots) + 64, np.int32),
+    )
     cuts, cut_owners = lists.copy(), owners.copy()
     n, c = 0, 0
     for i in range(len(slots)):
@@ -377,14 +382,23 @@ def _search(
                 fetch_list(words, start, length + cut)
         for i in range(count):
             if to + need[i] > room:
-                return group + i, np.int64(to)
+                return group + i, int(to)
             px, py = points[group + i, 0], points[group + i, 1]
             for j in range(depth):
                 move(found, to, words, starts[j, i], lengths[j, i])
                 to += lengths[j, i]
                 if cuts[j, i]:
                     to = emit_boxes(
-                        store, starts[j, i], lengths[j, i], cuts[j, i], px, py, boxes, ids, found, to
+                        store,
+                        starts[j, i],
+                        lengths[j, i],
+                        cuts[j, i],
+                        px,
+                        py,
+                        boxes,
+                        ids,
+                        found,
+                        to,
                     )
             offsets[group + i + 1] = to
-    return len(points), np.int64(to)
+    return len(points), int(to)

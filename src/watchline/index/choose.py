@@ -60,7 +60,9 @@ class AutoIndex(Index):
         return index
 
     def explain(self) -> str:
-        costs = ", ".join(f"{kind} about {cost:,.0f} ns a row" for kind, cost in self._costs.items())
+        costs = ", ".join(
+            f"{kind} about {cost:,.0f} ns a row" for kind, cost in self._costs.items()
+        )
         return f"{self._chosen.explain()}; chosen for {self._chosen_for:,} boxes among: {costs}"
 
     @property

@@ -22,7 +22,13 @@ from watchline.errors import InvalidQuery
 from watchline.index.base import Index
 from watchline.index.lists import Lists, Pieces
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.tuning import Shape, checked_domain, checked_length, checked_unit
+from watchline.index.tuning import (
+    Shape,
+    check_cells,
+    checked_domain,
+    checked_length,
+    checked_unit,
+)
 
 # Boxes decomposed at a time when an index is built: bounds the memory for their entries.
 CHUNK = 32_768
@@ -49,6 +55,7 @@ class ConstructIndex(Index):
         self._given_k = checked_length(L)
         self._given_unit = checked_unit(unit)
         self._given_domain = checked_domain(domain)
+        check_cells(self._given_unit, self._given_domain, dims)
         self._build()
 
     def explain(self) -> str:

@@ -13,20 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.lists import Store, first_cut
-from watchline.index.table import Doubles, Integers
+from watchline.index.table import Doubles, Int, Integers
 from watchline.index.vector import prefetch
 
 
 @nb.njit(cache=True, nogil=True)
 def emit_ranges(
     store: Store,
-    start: np.uint64,
-    wholes: np.uint64,
-    cuts: np.uint64,
+    start: Int,
+    wholes: Int,
+    cuts: Int,
     value: float,
     found: npt.NDArray[Any],
-    to: np.uint64,
-) -> np.uint64:  # pragma: no cover - compiled
+    to: Int,
+) -> Int:  # pragma: no cover - compiled
     """The cuts of a 1-D list, which carry their ranges; the next place in `found`."""
     words, doubles = store.words, store.doubles
     # A double is two words, or one if ids are wide.
@@ -44,16 +44,16 @@ def emit_ranges(
 @nb.njit(cache=True, nogil=True)
 def emit_boxes(
     store: Store,
-    start: np.uint64,
-    wholes: np.uint64,
-    cuts: np.uint64,
+    start: Int,
+    wholes: Int,
+    cuts: Int,
     x: float,
     y: float,
     boxes: Doubles,
     ids: Integers,
     found: npt.NDArray[Any],
-    to: np.uint64,
-) -> np.uint64:  # pragma: no cover - compiled
+    to: Int,
+) -> Int:  # pragma: no cover - compiled
     """The cuts of a 2-D list, which are slots of the table of boxes."""
     words = store.words
     first = first_cut(start, wholes, cuts, 1)

@@ -12,6 +12,7 @@ of equal buckets (`guide`) tells which few to compare.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numba as nb
@@ -22,14 +23,18 @@ from watchline.index.table import Doubles
 
 # Widths outside of these would make reciprocals that are no numbers, or zero.
 TINIEST, HUGEST = 1e-300, 1e300
+# Beyond so many cells from zero a cell is narrower than the distance of two numbers.
+FINEST = 2.0**52
 
 
 class Axis(NamedTuple):
-    """`cells` cells from `start` on, equal ones if there are no `edges`."""
+    """`cells` cells, equal ones if there are no `edges`."""
 
+    # A value's cell is its distance from `start`, in cells (or in buckets of the guide), less
+    # `origin`. Multiples of a width that is a power of two thus begin cells, whatever their sign.
     start: float
-    # Cells (or buckets of the guide) per unit of value.
     inverse: float
+    origin: float
     cells: int
     edges: Doubles
     # Edges that lie before each bucket.
@@ -49,10 +54,14 @@ class Span(NamedTuple):
     high: int
 
 
-def equal_axis(start: float, width: float, cells: int) -> Axis:
-    """Cells of one width."""
+def equal_axis(low: float, width: float, cells: int) -> Axis:
+    """Cells of one width; the first begins at the multiple of it at or below `low`."""
     inverse = 1.0 / min(max(width, TINIEST), HUGEST)
-    return Axis(float(start), inverse, int(cells), np.empty(0), np.empty(0, dtype=np.int32))
+    start, origin = 0.0, math.floor(min(max(low * inverse, -FINEST), FINEST))
+    if abs(origin) >= FINEST:
+        start, origin = float(low), 0
+    nothing = np.empty(0), np.empty(0, dtype=np.int32)
+    return Axis(start, inverse, float(origin), int(cells), *nothing)
 
 
 def edged_axis(edges: Doubles) -> Axis:
@@ -62,7 +71,7 @@ def edged_axis(edges: Doubles) -> Axis:
     width = min(max(high / cells - low / cells, TINIEST), HUGEST)
     buckets = equal_axis(low, width, cells + 1)
     guide = np.searchsorted(cells_of(buckets, edges), np.arange(cells + 2)).astype(np.int32)
-    return Axis(low, buckets.inverse, cells, np.ascontiguousarray(edges), guide)
+    return buckets._replace(cells=cells, edges=np.ascontiguousarray(edges), guide=guide)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -77,7 +86,7 @@ def _clamped(value: float, cells: int) -> int:  # pragma: no cover - compiled
 @nb.njit(cache=True, nogil=True)
 def cell_of(axis: Axis, value: float) -> int:  # pragma: no cover - compiled
     """The cell of a value that is not NaN."""
-    scaled = (value - axis.start) * axis.inverse
+    scaled = np.floor((value - axis.start) * axis.inverse) - axis.origin
     if len(axis.edges) == 0:
         return _clamped(scaled, axis.cells)
     bucket = _clamped(scaled, len(axis.guide) - 1)
@@ -88,7 +97,7 @@ def cell_of(axis: Axis, value: float) -> int:  # pragma: no cover - compiled
             low = middle + 1
         else:
             high = middle
-    return np.int64(low)
+    return int(low)
 
 
 @nb.njit(cache=True, nogil=True)

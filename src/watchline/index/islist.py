@@ -142,7 +142,7 @@ class IntervalSkipList(Index):
         self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
     ) -> tuple[int, int]:
         edges, top = self._towers.edges, self._towers.free[TOP]
-        return _stab(edges, self._markers, top, points.reshape(-1), offsets, found, row, at)  # type: ignore[no-any-return]
+        return _stab(edges, self._markers, top, points.reshape(-1), offsets, found, row, at)
 
     def _skip(self) -> Skip:
         boxes = self._boxes

@@ -1,14 +1,14 @@
 """Many lists in one pool: what every index of virtual constructs keeps.
 
 A list has ids whose boxes cover its construct whole, and *cuts*: those that cover it in part and
-must be compared, with their bounds. Invariant: head c tells where list c starts and how many of both
-it has. Its run in the pool has the least capacity (1, 2, 3, 4, 6, 8, 12, 16 … words) that holds it;
-ids stand at the front and cuts at the back, so both can be appended, and a search touches one place.
-Capacities differ by capacities: a list that became shorter cuts its run in place, and what is left
-over is a free run. A list that outgrows its run moves.
+must be compared, with their bounds. Invariant: head c tells where list c starts and how many of
+both it has. Its run in the pool has the least capacity (1, 2, 3, 4, 6, 8, 12, 16 … words) that
+holds it; ids stand at the front and cuts at the back, so both can be appended, and a search
+touches one place. Capacities differ by capacities: a list that became shorter cuts its run in
+place, and what is left over is a free run. A list that outgrows its run moves.
 
-Entries come as slots of the table of boxes (`rows`, `ids`), and are kept as ids; a cut has its range
-with it in one dimension, and in two it is the slot itself.
+Entries come as slots of the table of boxes (`rows`, `ids`), and are kept as ids; a cut has its
+range with it in one dimension, and in two it is the slot itself.
 
 Cost: eight bytes a list (sixteen once a list has more than 65,535 of a kind), at most half as much
 again as the entries need; constant time to append, the list's length to remove.
@@ -23,7 +23,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.table import BoxTable, Doubles, Integers, Slots
+from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
 from watchline.index.vector import SLACK, bit_length
 
 Words = npt.NDArray[Any]
@@ -196,9 +196,7 @@ class Lists:
 
 
 @nb.njit(cache=True, nogil=True)
-def read_head(
-    heads: Heads, c: Any
-) -> tuple[np.uint64, np.uint64, np.uint64]:  # pragma: no cover - compiled
+def read_head(heads: Heads, c: Any) -> tuple[Int, Int, Int]:  # pragma: no cover - compiled
     """Where list c starts, and how many whole entries and cuts it has."""
     if heads.ndim == 2:
         counts = heads[c, 1]
@@ -215,13 +213,11 @@ def _write_head(
         heads[c, 0] = np.uint64(start)
         heads[c, 1] = (np.uint64(wholes) << _U32) | np.uint64(cuts)
     else:
-        heads[c] = (
-            (np.uint64(start) << _U32) | (np.uint64(wholes) << _U16) | np.uint64(cuts)
-        )
+        heads[c] = (np.uint64(start) << _U32) | (np.uint64(wholes) << _U16) | np.uint64(cuts)
 
 
 @nb.njit(cache=True, nogil=True)
-def _list(store: Store, c: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
+def _list(store: Store, c: int) -> tuple[Int, Int, Int]:  # pragma: no cover - compiled
     start, wholes, cuts = read_head(store.heads, c)
     return np.int64(start), np.int64(wholes), np.int64(cuts)
 
@@ -286,9 +282,7 @@ def _give(store: Store, start: int, capacity: int) -> None:  # pragma: no cover 
 
 
 @nb.njit(cache=True, nogil=True)
-def _make_room(
-    store: Store, c: int, wholes: int, cuts: int
-) -> int:  # pragma: no cover - compiled
+def _make_room(store: Store, c: int, wholes: int, cuts: int) -> int:  # pragma: no cover - compiled
     """Where list c starts once it has a run for so many entries, or why it cannot have one.
 
     The head is not changed, but for the start.
@@ -323,7 +317,7 @@ def _make_room(
 def _append(
     store: Store, lists: Integers, owners: Slots, ids: Integers, done: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Append from entry `done` on; the first entry not appended, and why it was not (0: all were)."""
+    """Append from entry `done` on; the first entry not appended, and why not (0: all were)."""
     for i in range(done, len(lists)):
         _, wholes, cuts = _list(store, min(lists[i], len(store.heads) - 1))
         start = _make_room(store, lists[i], wholes + 1, cuts)

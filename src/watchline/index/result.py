@@ -14,6 +14,7 @@ import numpy.typing as npt
 from watchline.index.table import Integers
 from watchline.index.vector import SLACK
 
+
 @dataclass(frozen=True, slots=True)
 class Matches:
     """Row i of the points is in the boxes `ids[offsets[i]:offsets[i + 1]]`, in any order."""
@@ -29,8 +30,8 @@ class Matches:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
-# Answers rows into an array, until they end or the array is full: see `Index._fill`. It is given the
-# rows' arrays (the points, and what else belongs to each row), offsets, found, row, at.
+# Answers rows into an array, until they end or the array is full: see `Index._fill`. It is given
+# the rows' arrays (the points, and what else belongs to each row), offsets, found, row, at.
 Fill = Callable[..., tuple[int, int]]
 Rows = tuple[npt.NDArray[Any], ...]
 

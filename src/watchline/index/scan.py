@@ -36,17 +36,13 @@ class ScanIndex(Index):
     def _discard(self, slots: Slots) -> None:
         self._columns = None
 
-    def _settle(self) -> None:
-        if self._boxes.sparse:
-            self._boxes.compact()
-
     def _fill(
         self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
     ) -> tuple[int, int]:
         lo, hi, ids = self._by_dimension()
         starts = np.zeros(len(points), dtype=np.int64)
         ends = np.full(len(points), len(ids))
-        return scan_runs(lo, hi, ids, points, starts, ends, offsets, found, row, at)  # type: ignore[no-any-return]
+        return scan_runs(lo, hi, ids, points, starts, ends, offsets, found, row, at)
 
     def _by_dimension(self) -> tuple[Doubles, Doubles, npt.NDArray[Any]]:
         """Bounds as (d, n): the inner loop runs along one dimension of all boxes."""

@@ -1,9 +1,9 @@
 """The boxes of an index by slot, and the slot of each id.
 
 Invariant: slot s belongs to one living box, or is free (its bounds are NaN, so that no comparison
-with them holds). Bounds and id stand side by side: `lo`, `hi`, `ids` are views. The hash maps each living id to its slot by linear probing
-and is never more than two thirds full. Cost: amortised constant per box; 16·d + 8 bytes a slot and
-four bytes for each place of the hash.
+with them holds). Bounds and id stand side by side: `lo`, `hi`, `ids` are views. The hash maps each
+living id to its slot by linear probing and is never more than two thirds full. Cost: amortised
+constant per box; 16·d + 8 bytes a slot and four bytes for each place of the hash.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import numpy.typing as npt
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
+# A whole number of Python or of NumPy: kernels have machine words, and care which.
+Int = Any
 
 _EMPTY = np.int32(-1)
 _SMALLEST = 8
@@ -67,7 +69,7 @@ class BoxTable:
 
     def find(self, ids: Integers) -> Slots:
         """The slot of each id, -1 where there is none."""
-        return _find(self._hash, self.ids, ids)  # type: ignore[no-any-return]
+        return _find(self._hash, self.ids, ids)
 
     def add(self, ids: Integers, lo: Doubles, hi: Doubles) -> Slots:
         """Take in boxes whose ids are new; their slots."""
@@ -77,7 +79,7 @@ class BoxTable:
         self._free_count -= len(ids)
         self._count += len(ids)
         self.narrow &= narrow
-        return slots  # type: ignore[no-any-return]
+        return slots
 
     def free(self, slots: Slots) -> None:
         """Forget the boxes of these slots."""
@@ -135,7 +137,7 @@ def _place(table: Slots, key: int) -> int:  # pragma: no cover - compiled
     """Where the search for an id begins: its bits mixed, the high ones kept."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
-    return np.int64(mixed & np.uint64(len(table) - 1))
+    return int(mixed & np.uint64(len(table) - 1))
 
 
 @nb.njit(cache=True, nogil=True)
@@ -153,7 +155,7 @@ def _find(table: Slots, ids: Integers, wanted: Integers) -> Slots:  # pragma: no
 def _fill_rows(
     rows: Doubles, ids: Integers, free: Slots, lo: Doubles, hi: Doubles, new: Integers
 ) -> tuple[Slots, bool]:  # pragma: no cover - compiled
-    """Boxes into free slots, from the end of the list; the slots, and whether all ids are narrow."""
+    """Boxes into free slots, from the end of their list; the slots, and if all ids are narrow."""
     dims = lo.shape[1]
     slots = np.empty(len(new), dtype=np.int32)
     narrow = True

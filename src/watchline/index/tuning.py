@@ -22,7 +22,9 @@ from watchline.index.table import Doubles, Integers
 
 # Boxes by which candidates are judged, and by which the extent is.
 SAMPLE, WIDE_SAMPLE = 1_024, 16_384
-MAX_CELLS = 2**22
+MAX_CELLS = 2**25
+# Cells of an axis that tuning goes up to.
+MOST_CELLS = 2**22
 
 # Nanoseconds: a row, a list on its way, an id moved, a cut compared.
 ROW, LIST, MOVE, COMPARE = 8.0, 1.0, 0.12, 1.4
@@ -107,8 +109,9 @@ def best_shape(
         for axes in grids:
             crowd = math.prod(crowding(a, b) * a.cells for a, b in zip(axes, borders, strict=True))
             for k in ks:
-                cost = costs(axes, k, judges)
-                shapes.append(Shape(axes, k, estimate(axes, crowd, n, len(judges), cost)))
+                padded = tuple(with_margin(axis, k) for axis in axes)
+                made = estimate(padded, crowd, n, len(judges), costs(padded, k, judges))
+                shapes.append(Shape(padded, k, made))
         return shapes
 
     most = max(16, int((8 * n) ** (1 / len(extents))))
@@ -124,9 +127,7 @@ def objective(made: Estimate, n: int) -> float:
     return made.nanoseconds + PRICE * made.bytes / max(n, 1)
 
 
-def estimate(
-    axes: tuple[Axis, ...], crowd: float, n: int, sampled: int, costs: Costs
-) -> Estimate:
+def estimate(axes: tuple[Axis, ...], crowd: float, n: int, sampled: int, costs: Costs) -> Estimate:
     """The model: n boxes, of which `sampled` cost this.
 
     Were points everywhere alike, they would meet the cuts of an average cell. But points are where
@@ -204,6 +205,17 @@ def checked_unit(unit: object) -> float | None:
     return value
 
 
+def check_cells(unit: float | None, domain: tuple[float, float] | None, dims: int) -> None:
+    """Refuse a unit that would make more cells of the domain than memory has room for."""
+    if unit is None or domain is None:
+        return
+    cells = (domain[1] / unit - domain[0] / unit) ** dims
+    if cells > MAX_CELLS:
+        raise InvalidRange(
+            f"unit {unit:g} makes {cells:,.0f} cells of the domain; the most is {MAX_CELLS:,}"
+        )
+
+
 def checked_length(length: object) -> int | None:
     """L as its logarithm k; L must be a power of two."""
     if length is None:
@@ -215,7 +227,9 @@ def checked_length(length: object) -> int | None:
 
 
 def _number(value: object) -> float | None:
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, bool
+    )
     return float(value) if number and math.isfinite(float(value)) else None  # type: ignore[arg-type]
 
 
@@ -233,16 +247,24 @@ def units(low: float, high: float, most: int) -> list[float]:
     """Cell widths worth trying: powers of two that give from two to `most` cells."""
     span = min(max(high / 2 - low / 2, TINIEST), HUGEST) * 2
     top = math.floor(math.log2(span))
-    count = int(math.log2(max(2, min(most, MAX_CELLS))))
+    count = int(math.log2(max(2, min(most, MOST_CELLS))))
     return [2.0**e for e in range(top, top - count - 1, -1) if TINIEST <= 2.0**e <= HUGEST]
 
 
-def equal_cells(low: float, high: float, unit: float, multiple: int = 1) -> Axis:
+def equal_cells(low: float, high: float, unit: float) -> Axis:
     """Cells of `unit` from the multiple of it at or below `low` to past `high`."""
-    start = math.floor(low / unit) * unit if abs(low / unit) < 2**52 else low
-    cells = math.floor(min((high - start) / unit, float(MAX_CELLS))) + 1
-    rounded = math.ceil(cells / multiple) * multiple
-    return equal_axis(start, unit, rounded)
+    cells = math.floor(min(high / unit, HUGEST)) - math.floor(max(low / unit, -HUGEST)) + 1
+    return equal_axis(low, unit, min(cells, MOST_CELLS))
+
+
+def with_margin(axis: Axis, k: int) -> Axis:
+    """Equal cells with a segment more before the first, so that a border there begins a cell.
+
+    The first cell has all that is below it: what begins with it would otherwise be cut.
+    """
+    if len(axis.edges):
+        return axis
+    return axis._replace(origin=axis.origin - (1 << k), cells=axis.cells + (1 << k))
 
 
 def crowding(axis: Axis, borders: Doubles) -> float:

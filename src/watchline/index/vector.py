@@ -19,25 +19,27 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
+from watchline.index.table import Int
+
 BLOCK = 16
 SLACK = BLOCK
 
 
-def prefetch(array: npt.NDArray[Any], at: int) -> None:
+def prefetch(array: npt.NDArray[Any], at: Int) -> None:
     """Ask for the cache line of array[at]."""
 
 
-def move_block(target: npt.NDArray[Any], at: int, source: npt.NDArray[Any], start: int) -> None:
+def move_block(target: npt.NDArray[Any], at: Int, source: npt.NDArray[Any], start: Int) -> None:
     """target[at : at + 16] = source[start : start + 16], of integer arrays of any width."""
     target[at : at + BLOCK] = source[start : start + BLOCK]
 
 
-def bit_length(value: int) -> int:
+def bit_length(value: Int) -> int:
     """Bits of a number that is not negative; zero has none."""
     return int(value).bit_length()
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _prefetch(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind, _ = signature.args
@@ -53,7 +55,7 @@ def _prefetch(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - co
     return types.void(array, at), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _move_block(
     typing: Any, target: Any, at: Any, source: Any, start: Any
 ) -> Any:  # pragma: no cover - compiles
@@ -76,7 +78,7 @@ def _move_block(
     return types.void(target, at, source, start), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _bit_length(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         zeros = builder.ctlz(values[0], ir.Constant(ir.IntType(1), 0))
@@ -85,17 +87,17 @@ def _bit_length(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
     return types.int64(types.int64), generate
 
 
-@overload(bit_length, strict=False)  # type: ignore[untyped-decorator]
+@overload(bit_length, strict=False)
 def _compiled_bit_length(value: Any) -> Any:  # pragma: no cover - compiles
     return lambda value: _bit_length(np.int64(value))
 
 
-@overload(prefetch, strict=False)  # type: ignore[untyped-decorator]
+@overload(prefetch, strict=False)
 def _compiled_prefetch(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
     return lambda array, at: _prefetch(array, at)
 
 
-@overload(move_block, strict=False)  # type: ignore[untyped-decorator]
+@overload(move_block, strict=False)
 def _compiled_move_block(
     target: Any, at: Any, source: Any, start: Any
 ) -> Any:  # pragma: no cover - compiles
@@ -104,7 +106,11 @@ def _compiled_move_block(
 
 @nb.njit(cache=True, nogil=True)
 def move(
-    target: npt.NDArray[Any], at: np.uint64, source: npt.NDArray[Any], start: np.uint64, n: np.uint64
+    target: npt.NDArray[Any],
+    at: Int,
+    source: npt.NDArray[Any],
+    start: Int,
+    n: Int,
 ) -> None:  # pragma: no cover - compiled
     """target[at : at + n] = source[start : start + n], a block at a time."""
     move_block(target, at, source, start)
@@ -116,7 +122,7 @@ def move(
 
 @nb.njit(cache=True, nogil=True)
 def fetch_list(
-    ids: npt.NDArray[Any], start: np.uint64, length: np.uint64
+    ids: npt.NDArray[Any], start: Int, length: Int
 ) -> None:  # pragma: no cover - compiled
     """Ask for the first lines of a list; the processor itself sees how a longer one goes on."""
     prefetch(ids, start)

@@ -1,7 +1,7 @@
 """Candidates of a part: which of its boxes contain each row.
 
-Without a key all boxes stand in one index. With one, a value that has many boxes has an index of its
-own, and the boxes of all others are scanned, run by run: ten alerts for a symbol are ten
+Without a key all boxes stand in one index. With one, a value that has many boxes has an index of
+its own, and the boxes of all others are scanned, run by run: ten alerts for a symbol are ten
 comparisons.
 """
 
@@ -110,5 +110,6 @@ def _points(axes: tuple[Attribute, ...], columns: Columns) -> Doubles:
 
 def _runs(part: Part, columns: Columns) -> Integers:
     """The run of each row's key value; one past the last, which is empty, for an unknown value."""
+    assert part.key is not None
     codes = pc.index_in(columns.array(part.key), value_set=part.keys)
     return pc.fill_null(codes, len(part.starts) - 1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
