@@ -16,33 +16,42 @@ def claims(sweeps: dict[str, Sweep]) -> Iterator[list[str]]:
 def interval_claims(sweeps: dict[str, Sweep]) -> Iterator[list[str]]:
     for name in ("cei-15", "cei-16"):
         s = sweeps[name]
-        least = falling([m.bytes for (m,) in s.both("cei")])
-        yield [name, "`cei`'s storage falls as L grows", f"{yes(least)}"]
-        yield [name, "`cei`'s time grows far slower with L than `lci`'s", growth(s, "cei", "lci")]
+        sizes = [m.bytes / 2**20 for (m,) in s.both("cei")]
+        text = f"{yes(falling(sizes))}: {sizes[0]:.1f} MiB at L = 2, {sizes[-1]:.1f} at {s.xs[-1]}"
+        yield [s.figure, "`cei`'s storage falls as L grows", text]
+        yield [
+            s.figure,
+            "`cei`'s time grows far slower with L than `lci`'s",
+            growth(s, "cei", "lci"),
+        ]
         better = all(
             c.bytes <= m.bytes and c.nanoseconds <= m.nanoseconds for c, m in s.both("cei", "lci")
         )
-        yield [name, "`cei` is better than `lci` in storage and time at each L", yes(better)]
+        yield [s.figure, "`cei` is better than `lci` in storage and time at each L", yes(better)]
     s = sweeps["cei-17"]
     narrow = s.at("cei", 10).nanoseconds / s.at("islist", 10).nanoseconds
-    yield ["cei-17", "`cei` needs 1/20 of `islist`'s time at W = 10", f"1/{1 / narrow:.1f}"]
-    yield ["cei-17", "`ui`, `lci`, `cei` are faster than `islist`", faster(s)]
+    yield [s.figure, "`cei` needs 1/20 of `islist`'s time at W = 10", f"1/{1 / narrow:.1f}"]
+    yield [s.figure, "`ui`, `lci`, `cei` are faster than `islist`", faster(s)]
     larger = [i.bytes / c.bytes for i, c in s.both("islist", "cei")]
-    yield ["cei-17", "`islist` takes more storage than `cei`", span(larger)]
+    yield [s.figure, "`islist` takes more storage than `cei`", span(larger)]
     for name in ("cei-18", "cei-19"):
         s = sweeps[name]
         pairs = list(s.both("cei", "ui"))
-        yield [name, "`cei`'s time is very close to `ui`'s", span(time_ratios(pairs))]
+        yield [s.figure, "`cei`'s time is very close to `ui`'s", span(time_ratios(pairs))]
         yield [
-            name,
+            s.figure,
             "at a small fraction of its storage",
             span(c.bytes / u.bytes for c, u in pairs),
         ]
-        yield [name, "`cei` is faster than `lci` and `islist`", span_of(s, "cei", "lci", "islist")]
+        yield [
+            s.figure,
+            "`cei` is faster than `lci` and `islist`",
+            span_of(s, "cei", "lci", "islist"),
+        ]
     s = sweeps["cei-18"]
     ratios = [i.bytes / c.bytes for i, c in s.both("islist", "cei")]
     text = f"{ratios[0]:.2f} of `cei`'s at n = {s.xs[0]:,}, {ratios[-1]:.2f} at {s.xs[-1]:,}"
-    yield ["cei-18", "`islist` takes less at small n, more at large n", text]
+    yield [s.figure, "`islist` takes less at small n, more at large n", text]
 
 
 def square_claims(sweeps: dict[str, Sweep]) -> Iterator[list[str]]:
@@ -51,21 +60,29 @@ def square_claims(sweeps: dict[str, Sweep]) -> Iterator[list[str]]:
         measured = s.at("ces", 16).bytes / s.at("ugc", 16).bytes
         by_formula = (s.at("ces", 16).formula or 0) / (s.at("ugc", 16).formula or 1)
         text = f"{measured:.1%} ({by_formula:.1%} by the formula)"
-        yield [name, f"`ces` takes less than {share} % of `ugc`'s storage at L = 16", text]
+        yield [s.figure, f"`ces` takes less than {share} % of `ugc`'s storage at L = 16", text]
         ratios = time_ratios(s.both("ces", "ugc"))
-        yield [name, "its time is comparable with `ugc`'s from L = 2 to 32", span(ratios)]
-        yield [name, "its time grows far slower with L than `cells`'", growth(s, "ces", "cells")]
-        yield [name, "and than `vcs`'s", growth(s, "ces", "vcs")]
-        yield [name, "`ces` is faster than `cells` and `vcs`", span_of(s, "ces", "cells", "vcs")]
+        yield [s.figure, "its time is comparable with `ugc`'s from L = 2 to 32", span(ratios)]
+        yield [
+            s.figure,
+            "its time grows far slower with L than `cells`'",
+            growth(s, "ces", "cells"),
+        ]
+        yield [s.figure, "and than `vcs`'s", growth(s, "ces", "vcs")]
+        yield [
+            s.figure,
+            "`ces` is faster than `cells` and `vcs`",
+            span_of(s, "ces", "cells", "vcs"),
+        ]
     s = sweeps["ces-13"]
     ratios = [v.bytes / c.bytes for v, c in s.both("vcs", "ces")]
     text = f"{ratios[0]:.2f} of `ces`'s at R = {s.xs[0]}, {ratios[-1]:.2f} at {s.xs[-1]:,}"
-    yield ["ces-13", "`vcs` takes more storage than `ces` once R is large", text]
+    yield [s.figure, "`vcs` takes more storage than `ces` once R is large", text]
     for name in ("ces-13", "ces-14"):
         s = sweeps[name]
         least = all(c.bytes <= min(v.bytes, e.bytes) for c, v, e in s.both("cells", "vcs", "ces"))
-        yield [name, "`cells` takes the least storage", yes(least)]
-        yield [name, "`ces` is the fastest", span_of(s, "ces", "cells", "vcs")]
+        yield [s.figure, "`cells` takes the least storage", yes(least)]
+        yield [s.figure, "`ces` is the fastest", span_of(s, "ces", "cells", "vcs")]
 
 
 def yes(holds: bool) -> str:

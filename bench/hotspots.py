@@ -39,7 +39,13 @@ def cases(quick: bool) -> Iterator[tuple[str, str, Doubles, Doubles, Doubles]]:
             rng.uniform(100, 200, (200, *tail)),
         )
         yield f"{alike:,} alike, no point within", kind, same, same + 100, w.points + 200
-        yield f"one point {m:,} times", kind, w.lo, w.hi, np.repeat(w.points[:1], m, axis=0)
+        yield (
+            f"one point {m:,} times",
+            kind,
+            w.lo,
+            w.hi,
+            np.repeat((w.lo + w.hi)[:1] / 2, m, axis=0),
+        )
 
 
 def line(case: str, kind: str, lo: Doubles, hi: Doubles, points: Doubles) -> list[str]:

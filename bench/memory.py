@@ -36,10 +36,15 @@ def mib(size: float) -> str:
     return f"{size / 2**20:,.1f}"
 
 
+def give_back() -> None:
+    """Free memory goes from the allocator to the system."""
+    ctypes.CDLL(None).malloc_trim(0)
+
+
 def resident() -> int:
     """Bytes of anonymous memory of this process."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
+    give_back()
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith("RssAnon"))
     return int(line.split()[1]) * 1024
@@ -49,6 +54,14 @@ def cases(w: Workload) -> list[Contestant]:
     """All that race, and the papers' other rivals at the same unit and L."""
     more = ["sci", "lci"] if w.dims == 1 else ["cells", "vcs"]
     return [*contestants(w), *(paper(kind, w.r, L) for kind in more), own("scan", "")]
+
+
+def builders(w: Workload) -> list[Contestant]:
+    """The cases that build something of their own, not only search it in another way."""
+    first: dict[Any, Contestant] = {}
+    for case in cases(w):
+        first.setdefault(case.build, case)
+    return list(first.values())
 
 
 def measured(setting_name: str, who: str, quick: bool) -> Size:
@@ -74,7 +87,7 @@ def memory(quick: bool) -> Iterator[str]:
     for name in "AC":
         w = setting(name, quick)
         rows = []
-        for who in cases(w):
+        for who in builders(w):
             say(f"memory: {name}, {who.name}")
             rows.append(line(w, who, measured(name, who.name, quick)))
         header = ["who", "`nbytes`, MiB", "process, MiB", "of the process", "formula, MiB"]

@@ -30,6 +30,8 @@ from superintervals import IntervalMap
 import watchline as wl
 from bench.workloads import Doubles, Workload
 
+OURS, OTHERS = 7, 3
+
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
@@ -41,6 +43,7 @@ class Contestant:
     build: Callable[[Workload], Any]
     prepare: Callable[[Any, Doubles], Callable[[], Any]]
     pairs: Callable[[Any, Any], Pairs]
+    rounds: int = OTHERS
     # Only this many of the points, if all would take minutes.
     most: int | None = None
     # For our own: the kind and its tuning.
@@ -54,6 +57,7 @@ def own(kind: str, how: str = "self-tuned", **tuning: Any) -> Contestant:
         lambda w: wl.index.build(kind, w.lo, w.hi, **tuning),
         lambda index, points: lambda: index.stab(points),
         lambda index, found: (found.rows(), found.ids),
+        rounds=OURS,
         kind=kind,
         tuning=tuning,
     )
@@ -75,6 +79,7 @@ def copy(winner: Contestant) -> Contestant:
             np.repeat(np.arange(len(copied[1]) - 1), np.diff(copied[1])),
             copied[0],
         ),
+        rounds=OURS,
     )
 
 
@@ -143,6 +148,10 @@ def _packed(lo: Doubles, hi: Doubles) -> Any:
     return builder.finish()
 
 
+def _packed_boxes(w: Workload) -> Any:
+    return _packed(w.lo, w.hi)
+
+
 def _joined(tree: Any, joined: Any) -> Pairs:
     return np.asarray(joined.column("right")), np.asarray(joined.column("left"))
 
@@ -154,7 +163,7 @@ def _geoindex_join() -> Contestant:
 
     return Contestant(
         "geoindex-rs, join with a tree of the points",
-        lambda w: _packed(w.lo, w.hi),
+        _packed_boxes,
         prepare,
         _joined,
     )
@@ -163,7 +172,7 @@ def _geoindex_join() -> Contestant:
 def _geoindex_build_and_join() -> Contestant:
     return Contestant(
         "geoindex-rs, tree of the points and join",
-        lambda w: _packed(w.lo, w.hi),
+        _packed_boxes,
         lambda tree, points: lambda: geoindex.tree_join(tree, _packed(points, points)),
         _joined,
     )

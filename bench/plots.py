@@ -79,7 +79,7 @@ def draw(path: Path, title: str, axis: str, xs: Sequence[float], panels: Sequenc
         place.set_xticks(list(xs), [f"{x:,.0f}" for x in xs], rotation=35 if max(xs) > 999 else 0)
         place.minorticks_off()
         place.yaxis.set_major_locator(ticker.LogLocator(10, subs=(1, 2, 5), numticks=12))
-        place.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:,.4g}"))
+        place.yaxis.set_major_formatter(ticker.FuncFormatter(_number))
         place.set_xlabel(axis)
     _save(figure, path, title)
 
@@ -102,10 +102,14 @@ def scatter(
     _axes(place, "a point searched many times; dashed: random searches", "ns a search")
     place.set_yscale("log")
     place.yaxis.set_major_locator(ticker.LogLocator(10, subs=(1, 2, 5), numticks=12))
-    place.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:,.4g}"))
+    place.yaxis.set_major_formatter(ticker.FuncFormatter(_number))
     place.minorticks_off()
     place.set_xlabel("queries found")
     _save(figure, path, title)
+
+
+def _number(value: float, _: int) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 def _axes(place: Any, title: str, unit: str) -> None:

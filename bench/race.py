@@ -1,8 +1,9 @@
 """The race against the peers, and of one thread against all.
 
-All contestants take turns, so that all see the same noise. The clock stops before a result is
-dropped, and the garbage collector is off while it runs (a rival that makes Python lists gains by
-that). All must find the same pairs.
+All contestants take turns, so that all see the same noise. Each run begins with no free memory at
+hand, so that all pay for touching what they write. The clock stops before a result is dropped, and
+the garbage collector is off while it runs (a rival that makes Python lists gains by that). All must
+find the same pairs.
 """
 
 from __future__ import annotations
@@ -12,27 +13,39 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 
 import watchline as wl
 from bench import memory
 from bench.memory import mib
-from bench.peers import Contestant, contestants, copy, own
+from bench.peers import OTHERS, OURS, Contestant, contestants, copy, own
 from bench.report import amount, say, table
 from bench.workloads import Fingerprint, Workload, fingerprint, setting
 
-OURS, OTHERS = 7, 3
-HEADER = [
-    "who",
-    "best / median",
-    "million points/s",
-    "of the first",
-    "of the copy",
-    "index, MiB",
-    "build",
-]
+HEADER = ["who", "best / median", "M points/s", "× ours", "× copy", "index, MiB", "build"]
+
+
+class Target(NamedTuple):
+    """How many times as long a rival must take as ours (the first), and should; for the copy how
+    many times as long ours may take at most."""
+
+    rival: str
+    must: float
+    aim: float
+
+
+TARGETS = {
+    "A": [Target("NCLS, int64", 5, 10), Target("superintervals", 4, 7), Target("cold copy", 4, 2)],
+    "B": [Target("NCLS, int64", 6, 10), Target("superintervals", 4, 7), Target("cold copy", 4, 2)],
+    "C": [
+        Target("shapely", 10, 15),
+        Target("geoindex-rs, join", 10, 15),
+        Target("rtree", 10, 15),
+        Target("cold copy", 6, 3),
+    ],
+}
 
 
 @dataclass
@@ -44,13 +57,14 @@ class Entry:
     call: Callable[[], Any]
     built: float
     points: int
-    rounds: int
     seconds: list[float]
 
 
-def clocked(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of one call, and its result."""
+def clocked(call: Callable[[], Any], cold: bool = False) -> tuple[float, Any]:
+    """Seconds of one call, and its result; cold: all free memory was given back before."""
     gc.collect()
+    if cold:
+        memory.give_back()
     gc.disable()
     try:
         start = time.perf_counter()
@@ -72,10 +86,12 @@ def peers(quick: bool) -> Iterator[str]:
         found, entries = race(w)
         yield heading(w, found)
         yield table(HEADER, lines(w, entries, quick))
+        yield table(["target", "must", "aim", "measured"], targets(w, entries))
     yield (
-        "Index: `nbytes` for ours; for the others what a fresh process grew by (shapely's with the"
-        " boxes as geometries). Points are turned into what a rival takes before the clock starts."
-        " (×): on the first 100,000 points, times as many more as there are."
+        "× ours: of the time of the first row. Index: `nbytes` for ours; for the others what a"
+        " fresh process grew by (shapely's with the boxes as geometries). Points are turned into"
+        " what a rival takes before the clock starts. (×): on the first 100,000 points, times as"
+        " many more as there are."
     )
 
 
@@ -95,8 +111,9 @@ def race(w: Workload) -> tuple[Fingerprint, list[Entry]]:
     for turn in range(max(OURS, OTHERS)):
         say(f"{w.name}: round {turn + 1}")
         for entry in entries:
-            if turn < entry.rounds:
-                entry.seconds.append(clocked(entry.call)[0] * len(w.points) / entry.points)
+            if turn < entry.who.rounds:
+                seconds, _ = clocked(entry.call, cold=True)
+                entry.seconds.append(seconds * len(w.points) / entry.points)
     return found, entries
 
 
@@ -106,9 +123,7 @@ def entered(w: Workload, who: Contestant) -> Entry:
     who.prepare(who.build(few), few.points)()
     built, index = clocked(lambda: who.build(w))
     points = w.points[: who.most]
-    is_ours = bool(who.kind) or who.name.startswith("cold copy")
-    rounds = OURS if is_ours else OTHERS
-    return Entry(who, index, who.prepare(index, points), built, len(points), rounds, [])
+    return Entry(who, index, who.prepare(index, points), built, len(points), [])
 
 
 def agreed(w: Workload, entries: list[Entry]) -> Fingerprint:
@@ -138,6 +153,17 @@ def lines(w: Workload, entries: list[Entry], quick: bool) -> Iterator[list[str]]
             "" if is_copy else mib(size_of(w, entry, quick)),
             "" if is_copy else amount(entry.built),
         ]
+
+
+def targets(w: Workload, entries: list[Entry]) -> Iterator[list[str]]:
+    ours = min(entries[0].seconds)
+    for rival, must, aim in TARGETS[w.name]:
+        entry = next(e for e in entries if e.who.name.startswith(rival))
+        ratio = min(entry.seconds) / ours
+        if rival == "cold copy":
+            yield [f"ours / {rival}", f"≤ {must:g}", f"≤ {aim:g}", f"{1 / ratio:.2f}"]
+        else:
+            yield [f"{entry.who.name} / ours", f"≥ {must:g}", f"≥ {aim:g}", f"{ratio:.2f}"]
 
 
 def size_of(w: Workload, entry: Entry, quick: bool) -> int:

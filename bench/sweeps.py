@@ -23,6 +23,10 @@ class Sweep:
     xs: list[int]
     series: dict[str, list[Measure | None]]
 
+    @property
+    def figure(self) -> str:
+        return self.title.split(":")[0]
+
     def at(self, kind: str, x: int) -> Measure:
         found = self.series[kind][self.xs.index(x)]
         assert found is not None

@@ -145,13 +145,13 @@ def candidates(w: Workload, quick: bool) -> Iterator[dict[str, Any]]:
     lengths = (1, 16) if quick else (1, 2, 4, 8, 16, 64)
     for down, length in itertools.product(range(2, finest + 1, step), lengths):
         given = {"unit": 2.0 ** (top - down), "L": length}
-        if guess(w, given["unit"], length) < LIMIT:
+        if guess(w, given["unit"], length, high - low) < LIMIT:
             yield given
 
 
-def guess(w: Workload, unit: float, length: int) -> float:
+def guess(w: Workload, unit: float, length: int, widest: float) -> float:
     """Bytes, from the pieces that a sample of boxes has at most."""
-    widths = np.minimum((w.hi - w.lo)[:: max(1, len(w.lo) // 1_000)] / unit, WIDE * length)
+    widths = np.minimum((w.hi - w.lo)[:: max(1, len(w.lo) // 1_000)], widest) / unit
     return 12.0 * len(w.lo) * pieces(widths, length)
 
 

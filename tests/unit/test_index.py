@@ -241,6 +241,9 @@ def test_threads_give_the_same_answer(case: Case, monkeypatch: pytest.MonkeyPatc
     together = index.stab(points)
     assert (together.offsets == alone.offsets).all()
     assert (together.ids == alone.ids).all()
+    monkeypatch.setattr(result, "ThreadPoolExecutor", None)
+    with result.one_thread():
+        assert (index.stab(points).ids == alone.ids).all()
 
 
 # --- memory

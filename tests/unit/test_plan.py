@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
 from watchline.evaluate import Columns
-from watchline.matching import Matcher, plan
+from watchline.matching import Matcher, plan, prepare
 from watchline.matching.engine import MAX_LAYERS
-from watchline.matching.search import _runs
+from watchline.matching.search import MANY, MANY_BELOW_KEY, _runs
 from watchline.model import Circle, Compare, InRange, OneOf
 
 CARS = (
@@ -126,3 +127,51 @@ def test_a_stream_that_was_dropped_and_declared_anew() -> None:
     catalog.execute("CREATE QUERY b AS SELECT * FROM ticks WHERE price > 3")
     matcher.advance(catalog.version)
     assert matcher.match(pa.table({"price": [2, 4]})).ids.to_pylist() == ["b"]
+
+
+def test_long_runs_below_a_key_have_indexes_and_short_ones_are_scanned() -> None:
+    """Boxes of one kind by the thousand, of others by the dozen; rows of all, and of none."""
+    rng = np.random.default_rng(3)
+    catalog = Catalog.of([CARS])
+    held: list[tuple[str, float, float, float, float]] = []
+    for kind, n in (("truck", MANY_BELOW_KEY + 500), ("taxi", MANY_BELOW_KEY + 1), ("bus", 30)):
+        x, y = rng.uniform(0, 100, n), rng.uniform(0, 100, n)
+        held += [(kind, a, a + 9, b, b + 7) for a, b in zip(x, y, strict=True)]
+    kinds, x1, x2, y1, y2 = (list(side) for side in zip(*held, strict=True))
+    bounds = {"kind": kinds, "x": (x1, x2), "y": (y1, y2)}
+    catalog.register_boxes("cars", [str(i) for i in range(len(held))], bounds, emit="matches")
+    made = prepare(catalog.queries(), catalog.stream("cars"))
+    assert [index.kind for index in made.searches[0].indexes.values()] == ["ces", "ces"]
+    rows = pa.table(
+        {
+            "id": range(300),
+            "x": rng.uniform(0, 110, 300),
+            "y": rng.uniform(0, 110, 300),
+            "kind": rng.choice(["truck", "taxi", "bus", "tram", None], 300).tolist(),
+        }
+    )
+    found = Matcher(catalog, "cars").match(rows)
+    pairs = set(zip(found.rows.tolist(), found.ids.to_pylist(), strict=True))
+    assert len(pairs) == len(found)
+    expected = {
+        (row, str(i))
+        for row, (x, y, k) in enumerate(
+            zip(*(rows[c].to_pylist() for c in ("x", "y", "kind")), strict=True)
+        )
+        for i, (kind, a, b, c, d) in enumerate(held)
+        if kind == k and a <= x < b and c <= y < d
+    }
+    assert pairs == expected
+
+
+def test_one_axis_without_a_key_goes_through_an_index() -> None:
+    catalog = Catalog.of([TICKS])
+    n = MANY + 1
+    catalog.register_boxes(
+        "ticks", [str(i) for i in range(n)], {"price": (range(n), [1e9] * n)}, emit="matches"
+    )
+    made = prepare(catalog.queries(), catalog.stream("ticks"))
+    assert [index.kind for index in made.searches[0].indexes.values()] == ["cei"]
+    found = Matcher(catalog, "ticks").match(pa.table({"price": [3.5, None, -1.0, 1e9, 1e8]}))
+    counts = np.bincount(found.rows, minlength=5)
+    assert counts.tolist() == [4, 0, 0, 0, n]

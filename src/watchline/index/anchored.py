@@ -391,7 +391,7 @@ def _search(
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Some rows at a time: all lists around their cells, those with entries, then the ids."""
-    heads, words = store.heads, store.words
+    heads, words, doubles, size = store.heads, store.words, store.doubles, store.cut
     nothing = len(heads) - 1
     depth = len(around) + len(levels)
     rows = max(1, AHEAD // depth)
@@ -433,9 +433,9 @@ def _search(
                 if cut:
                     x = points[group + i, 0]
                     if points.shape[1] == 1:
-                        to = emit_ranges(store, start, whole, cut, x, found, to)
+                        to = emit_ranges(words, doubles, size, start, whole, cut, x, found, to)
                     else:
                         y = points[group + i, 1]
-                        to = emit_boxes(store, start, whole, cut, x, y, boxes, ids, found, to)
+                        to = emit_boxes(words, start, whole, cut, x, y, boxes, ids, found, to)
             offsets[group + i + 1] = to
     return len(points), int(to)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from watchline.index.constructs import ConstructIndex, no_levels
 from watchline.index.emit import emit_ranges
-from watchline.index.grid import Axis, cell_of, span_of
+from watchline.index.grid import Axis, cell_at, span_of
 from watchline.index.lists import Pieces, Store, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
@@ -218,8 +218,9 @@ def _search(
     Each step fetches ahead what the next one reads, for all rows of the group. `levels` are those
     above the cells that have entries.
     """
-    heads, words = store.heads, store.words
-    cut = np.uint64(store.cut)
+    start, inverse, origin, cell_count, edges, guide = axis
+    heads, words, doubles = store.heads, store.words, store.doubles
+    cut = store.cut
     nothing = len(heads) - 1
     depth = len(levels)
     cells = np.empty(GROUP, dtype=np.int64)
@@ -232,7 +233,7 @@ def _search(
     for group in range(row, len(points), GROUP):
         count = min(GROUP, len(points) - group)
         for i in range(count):
-            cell = cell_of(axis, points[group + i, 0])
+            cell = cell_at(start, inverse, origin, cell_count, edges, guide, points[group + i, 0])
             cells[i] = cell
             lists[0, i] = _list_of(cell, 0, k, tree, leaves)
             if not np.isfinite(points[group + i, 0]):
@@ -247,7 +248,7 @@ def _search(
         for i in range(count):
             starts[0, i], lengths[0, i], cuts[i] = read_head(heads, lists[0, i])
             need[i] = np.uint64(SLACK) + lengths[0, i] + cuts[i]
-            fetch_list(words, starts[0, i], lengths[0, i] + cuts[i] * cut)
+            fetch_list(words, starts[0, i], lengths[0, i] + cuts[i] * np.uint64(cut))
         for j in range(1, depth + 1):
             for i in range(count):
                 starts[j, i], lengths[j, i], _ = read_head(heads, lists[j, i])
@@ -261,7 +262,9 @@ def _search(
                 to += lengths[j, i]
             if cuts[i]:
                 value = points[group + i, 0]
-                to = emit_ranges(store, starts[0, i], lengths[0, i], cuts[i], value, found, to)
+                to = emit_ranges(
+                    words, doubles, cut, starts[0, i], lengths[0, i], cuts[i], value, found, to
+                )
             offsets[group + i + 1] = to
     return len(points), int(to)
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from watchline.errors import InvalidRange
 from watchline.index.constructs import ConstructIndex, no_levels
 from watchline.index.emit import emit_boxes
-from watchline.index.grid import Axis, Span, cell_of, span_of
+from watchline.index.grid import Axis, Span, cell_at, span_of
 from watchline.index.lists import Pieces, Store, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
@@ -351,6 +351,8 @@ def _search(
 
     Each step fetches ahead what the next one reads, for all rows of the group.
     """
+    start_x, inverse_x, origin_x, cells_x, edges_x, guide_x = axis_x
+    start_y, inverse_y, origin_y, cells_y, edges_y, guide_y = axis_y
     heads, words = store.heads, store.words
     nothing, depth = len(heads) - 1, len(levels)
     across = (axis_x.cells + (1 << k) - 1) >> k
@@ -366,7 +368,8 @@ def _search(
         count = min(GROUP, len(points) - group)
         for i in range(count):
             px, py = points[group + i, 0], points[group + i, 1]
-            x, y = cell_of(axis_x, px), cell_of(axis_y, py)
+            x = cell_at(start_x, inverse_x, origin_x, cells_x, edges_x, guide_x, px)
+            y = cell_at(start_y, inverse_y, origin_y, cells_y, edges_y, guide_y, py)
             finite = np.isfinite(px) & np.isfinite(py)
             for j in range(depth):
                 level = levels[j]
@@ -389,7 +392,7 @@ def _search(
                 to += lengths[j, i]
                 if cuts[j, i]:
                     to = emit_boxes(
-                        store,
+                        words,
                         starts[j, i],
                         lengths[j, i],
                         cuts[j, i],

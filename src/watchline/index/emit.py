@@ -1,7 +1,8 @@
 """The last step of a search: from lists to ids.
 
 Whole entries are moved; cuts are compared, and each writes its id at the next place, which only a
-hit moves on: no branch to predict.
+hit moves on: no branch to predict. Kernels that run for every row take arrays, not tuples of them:
+to take an array out of a tuple is to count a reference to it.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.lists import Store, first_cut
+from watchline.index.lists import Words, first_cut
 from watchline.index.table import Doubles, Int, Integers
 from watchline.index.vector import prefetch
 
 
 @nb.njit(cache=True, nogil=True)
 def emit_ranges(
-    store: Store,
+    words: Words,
+    doubles: Doubles,
+    cut: int,
     start: Int,
     wholes: Int,
     cuts: Int,
@@ -28,11 +31,10 @@ def emit_ranges(
     to: Int,
 ) -> Int:  # pragma: no cover - compiled
     """The cuts of a 1-D list, which carry their ranges; the next place in `found`."""
-    words, doubles = store.words, store.doubles
     # A double is two words, or one if ids are wide.
     half = np.uint64(len(words) // len(doubles) - 1)
-    id_at, size = np.uint64(2) << half, np.uint64(store.cut)
-    place = np.uint64(first_cut(start, wholes, cuts, store.cut))
+    id_at, size = np.uint64(2) << half, np.uint64(cut)
+    place = np.uint64(first_cut(start, wholes, cuts, cut))
     for _ in range(cuts):
         found[to] = words[place + id_at]
         low, high = doubles[place >> half], doubles[(place >> half) + np.uint64(1)]
@@ -43,7 +45,7 @@ def emit_ranges(
 
 @nb.njit(cache=True, nogil=True)
 def emit_boxes(
-    store: Store,
+    words: Words,
     start: Int,
     wholes: Int,
     cuts: Int,
@@ -55,7 +57,6 @@ def emit_boxes(
     to: Int,
 ) -> Int:  # pragma: no cover - compiled
     """The cuts of a 2-D list, which are slots of the table of boxes."""
-    words = store.words
     first = first_cut(start, wholes, cuts, 1)
     last = first + np.int64(cuts)
     for w in range(first, last):

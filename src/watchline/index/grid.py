@@ -84,16 +84,24 @@ def _clamped(value: float, cells: int) -> int:  # pragma: no cover - compiled
 
 
 @nb.njit(cache=True, nogil=True)
-def cell_of(axis: Axis, value: float) -> int:  # pragma: no cover - compiled
-    """The cell of a value that is not NaN."""
-    scaled = np.floor((value - axis.start) * axis.inverse) - axis.origin
-    if len(axis.edges) == 0:
-        return _clamped(scaled, axis.cells)
-    bucket = _clamped(scaled, len(axis.guide) - 1)
-    low, high = axis.guide[bucket], axis.guide[bucket + 1]
+def cell_at(
+    start: float,
+    inverse: float,
+    origin: float,
+    cells: int,
+    edges: Doubles,
+    guide: npt.NDArray[np.int32],
+    value: float,
+) -> int:  # pragma: no cover - compiled
+    """The cell of a value that is not NaN, on the axis of these parts: for loops over rows."""
+    scaled = np.floor((value - start) * inverse) - origin
+    if len(edges) == 0:
+        return _clamped(scaled, cells)
+    bucket = _clamped(scaled, len(guide) - 1)
+    low, high = guide[bucket], guide[bucket + 1]
     while low < high:
         middle = (low + high) >> 1
-        if axis.edges[middle] <= value:
+        if edges[middle] <= value:
             low = middle + 1
         else:
             high = middle
@@ -101,10 +109,16 @@ def cell_of(axis: Axis, value: float) -> int:  # pragma: no cover - compiled
 
 
 @nb.njit(cache=True, nogil=True)
+def cell_of(axis: Axis, value: float) -> int:  # pragma: no cover - compiled
+    return cell_at(axis.start, axis.inverse, axis.origin, axis.cells, axis.edges, axis.guide, value)
+
+
+@nb.njit(cache=True, nogil=True)
 def cells_of(axis: Axis, values: Doubles) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    start, inverse, origin, count, edges, guide = axis
     cells = np.empty(len(values), dtype=np.int64)
     for i in range(len(values)):
-        cells[i] = cell_of(axis, values[i])
+        cells[i] = cell_at(start, inverse, origin, count, edges, guide, values[i])
     return cells
 
 

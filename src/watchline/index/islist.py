@@ -168,8 +168,8 @@ class IntervalSkipList(Index):
         size = int(old.free[END]) + count
         if size > len(old.edges):
             towers = _towers(max(size, len(old.edges) + len(old.edges) // 4))
-            for large, small in zip(towers[:3], old[:3], strict=True):
-                large[: len(small)] = small
+            held = len(old.edges)
+            towers.edges[:held], towers.heights[:held], towers.uses[:held] = old[:3]
             self._towers = towers._replace(free=old.free)
 
     def _tidy(self, count: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +43,23 @@ SAMPLE = 256
 ROWS_PER_THREAD = 50_000
 
 
+_alone = ContextVar("alone", default=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Searches in this block use no other threads: the machine's cores have been dealt out."""
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
+
+
 def search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
     """All rows, by as many threads as Numba may use."""
     count = len(rows[0])
-    threads = min(nb.get_num_threads(), count // ROWS_PER_THREAD)
+    threads = _threads(count)
     if threads < 2:
         return _search(fill, rows, id_type)
     cuts = np.linspace(0, count, threads + 1).astype(np.int64)
@@ -54,6 +69,13 @@ def search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
 
     with ThreadPoolExecutor(threads) as pool:
         return _joined(list(pool.map(part, range(threads))), cuts, pool)
+
+
+def _threads(count: int) -> int:
+    """Numba is asked only if it matters: that starts its threads, and a process may yet fork."""
+    if count < 2 * ROWS_PER_THREAD or _alone.get():
+        return 1
+    return min(nb.get_num_threads(), count // ROWS_PER_THREAD)
 
 
 def _search(fill: Fill, rows: Rows, id_type: Any) -> Matches:

@@ -133,11 +133,11 @@ class BoxTable:
 
 
 @nb.njit(cache=True, nogil=True)
-def _place(table: Slots, key: int) -> int:  # pragma: no cover - compiled
+def _place(table: Slots, key: Int) -> Int:  # pragma: no cover - compiled
     """Where the search for an id begins: its bits mixed, the high ones kept."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
-    return int(mixed & np.uint64(len(table) - 1))
+    return np.int64(mixed & np.uint64(len(table) - 1))
 
 
 @nb.njit(cache=True, nogil=True)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from watchline.catalog import Catalog, Commit
+from watchline.index.result import one_thread
 from watchline.matching import Base, Matcher, prepare
 from watchline.spark.share import shared
 
@@ -83,7 +84,8 @@ class MatchTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = matcher_of(self.ref, self.stream, self._version())
         for batch in batches:
-            pairs = matcher.match(batch)
+            with one_thread():
+                pairs = matcher.match(batch)
             for start in range(0, len(pairs), MAX_ROWS):
                 rows = pa.array(pairs.rows[start : start + MAX_ROWS].astype(np.int64))
                 chosen = [batch.column(name).take(rows) for name in self.columns]
