@@ -86,7 +86,8 @@ def peers(quick: bool) -> Iterator[str]:
         found, entries = race(w)
         yield heading(w, found)
         yield table(HEADER, lines(w, entries, quick))
-        yield table(["target", "must", "aim", "measured"], targets(w, entries))
+        if not quick:
+            yield table(["target", "must", "aim", "measured"], targets(w, entries))
     yield (
         "× ours: of the time of the first row. Index: `nbytes` for ours; for the others what a"
         " fresh process grew by (shapely's with the boxes as geometries). Points are turned into"

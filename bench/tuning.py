@@ -16,7 +16,6 @@ from bench.memory import mib
 from bench.race import best_of, clocked
 from bench.report import say, table
 from bench.workloads import Doubles, Workload, setting
-from watchline.errors import InvalidQuery
 
 # Bytes that an index of the sweep may take, by a guess from a sample of its boxes.
 LIMIT = 2**30
@@ -26,8 +25,10 @@ WIDE = 4_096
 
 @dataclass(frozen=True)
 class Trial:
-    index: wl.index.Index
-    tuning: dict[str, float]
+    """An index that was tried; the index itself is dropped, as there are many."""
+
+    tuning: dict[str, Any]
+    bytes: int
     seconds: float
 
 
@@ -91,17 +92,17 @@ def compared(w: Workload, quick: bool) -> list[str]:
     own = trial(kind, w, {})
     swept = [trial(kind, w, t) for t in candidates(w, quick)]
     best = min(swept, key=lambda t: t.seconds)
-    small = [t for t in swept if t.index.nbytes <= own.index.nbytes]
+    small = [t for t in swept if t.bytes <= own.bytes]
     least = min(small, key=lambda t: t.seconds, default=best)
-    own_time, best_time, least_time = again(w, own, best, least)
-    chosen = best.tuning
+    explained, (own_time, best_time, least_time) = again(kind, w, own, best, least)
+    unit, length = best.tuning["unit"], best.tuning["L"]
     return [
         f"{w.name}, {len(w.lo):,}",
         f"`{kind}`",
-        own.index.explain().split("; ")[1],
-        f"{each(own_time, w)}, {mib(own.index.nbytes)}",
-        f"unit {chosen['unit']:g}, L {chosen['L']} ({len(swept)} tried)",
-        f"{each(best_time, w)}, {mib(best.index.nbytes)}",
+        explained.split("; ")[1],
+        f"{each(own_time, w)}, {mib(own.bytes)}",
+        f"unit {unit:g}, L {length} ({len(swept)} tried)",
+        f"{each(best_time, w)}, {mib(best.bytes)}",
         f"{own_time / best_time:.2f}",
         f"{own_time / least_time:.2f}" if small else "none is smaller",
         automatic(w),
@@ -117,23 +118,20 @@ def trial(kind: str, w: Workload, given: dict[str, Any]) -> Trial:
     say(f"tuning: {w.name}, {given or 'its own'}")
     index = wl.index.build(kind, w.lo, w.hi, **given)
     index.stab(w.points)
-    return Trial(index, given, best_of(lambda: index.stab(w.points), 3))
+    return Trial(given, index.nbytes, best_of(lambda: index.stab(w.points), 3))
 
 
-def again(w: Workload, *trials: Trial) -> list[float]:
-    """The few that are compared, in turns: the best of seven."""
-    calls = [partial(t.index.stab, w.points) for t in trials]
-    turns = [[clocked(call)[0] for call in calls] for _ in range(7)]
-    return [min(turn[i] for turn in turns) for i in range(len(trials))]
+def again(kind: str, w: Workload, *trials: Trial) -> tuple[str, list[float]]:
+    """How the first explains itself, and the times of all: in turns, the best of seven."""
+    indexes = [wl.index.build(kind, w.lo, w.hi, **t.tuning) for t in trials]
+    turns = [[clocked(partial(i.stab, w.points))[0] for i in indexes] for _ in range(7)]
+    return indexes[0].explain(), [min(times) for times in zip(*turns, strict=True)]
 
 
 def automatic(w: Workload) -> str:
-    """What `auto` picks and needs, where there is one."""
-    try:
-        found = trial("auto", w, {})
-    except InvalidQuery:
-        return "—"
-    return f"`{found.index.kind}` {each(found.seconds, w)}"
+    """What `auto` picks, and its time."""
+    index = wl.index.build("auto", w.lo, w.hi)
+    return f"`{index.kind}` {each(best_of(lambda: index.stab(w.points), 7), w)}"
 
 
 def candidates(w: Workload, quick: bool) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 base.py        the protocol and its checks        result.py  what a search gives, room and threads
 table.py       the boxes by slot and by id        lists.py   many lists in one pool
 grid.py        values to cells                    tuning.py  how fine, by a cost model
-vector.py      instructions Numba does not offer  emit.py    from lists to ids
+vector.py      instructions Numba does not offer
 constructs.py  what indexes of virtual constructs share
 cei.py         `cei` and `ui`                     ces.py     `ces`, `ugc` and `cells`
 anchored.py    `sci`, `lci` and `vcs`             islist.py  `islist`

@@ -20,9 +20,8 @@ import numpy.typing as npt
 from watchline.index.cei import leaves_of, tree_pieces
 from watchline.index.ces import make_room, touched
 from watchline.index.constructs import ConstructIndex, no_levels
-from watchline.index.emit import emit_boxes, emit_ranges
 from watchline.index.grid import Axis, cells_of, span_of
-from watchline.index.lists import Pieces, Store, read_head
+from watchline.index.lists import Pieces, Store, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
@@ -53,7 +52,12 @@ class _Anchored(ConstructIndex):
         levels = no_levels()
         self._taken(axes, k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
         lists = len(self._around(k, 1)) + int(np.count_nonzero(levels[0, k + 1 :]))
-        return Costs(_anchors(axes, k) * self._sizes(k), lists, levels, 24 if self.dims == 1 else 5)
+        return Costs(
+            _anchors(axes, k) * self._sizes(k),
+            lists,
+            levels,
+            *((24, 4.0) if self.dims == 1 else (5, 6.0)),
+        )
 
     @abstractmethod
     def _taken(
@@ -392,6 +396,7 @@ def _search(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Some rows at a time: all lists around their cells, those with entries, then the ids."""
     heads, words, doubles, size = store.heads, store.words, store.doubles, store.cut
+    id_at = 2 * (len(words) // len(doubles))
     nothing = len(heads) - 1
     depth = len(around) + len(levels)
     rows = max(1, AHEAD // depth)
@@ -431,11 +436,20 @@ def _search(
                 move(found, to, words, start, whole)
                 to += whole
                 if cut:
-                    x = points[group + i, 0]
-                    if points.shape[1] == 1:
-                        to = emit_ranges(words, doubles, size, start, whole, cut, x, found, to)
-                    else:
-                        y = points[group + i, 1]
-                        to = emit_boxes(words, start, whole, cut, x, y, boxes, ids, found, to)
+                    place = first_cut(start, whole, cut, size)
+                    for _ in range(cut):
+                        # Each writes its id at the next place, which only a hit moves on.
+                        x = points[group + i, 0]
+                        if points.shape[1] == 1:
+                            found[to] = words[place + id_at]
+                            d = place * len(doubles) // len(words)
+                            hit = (doubles[d] <= x) & (x < doubles[d + 1])
+                        else:
+                            y, slot = points[group + i, 1], words[place]
+                            found[to] = ids[slot]
+                            hit = (boxes[slot, 0] <= x) & (x < boxes[slot, 2])
+                            hit &= (boxes[slot, 1] <= y) & (y < boxes[slot, 3])
+                        to += np.uint64(hit)
+                        place += size
             offsets[group + i + 1] = to
     return len(points), int(to)

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.constructs import ConstructIndex, no_levels
-from watchline.index.emit import emit_ranges
 from watchline.index.grid import Axis, cell_at, span_of
-from watchline.index.lists import Pieces, Store, read_head
+from watchline.index.lists import Pieces, Store, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
@@ -54,7 +53,7 @@ class ContainmentEncodedIntervals(ConstructIndex):
         self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
     ) -> tuple[int, int]:
         shape, store = self.shape, self._lists.store
-        levels = np.flatnonzero(self._levels[0, 1:]) + 1
+        levels = np.append(0, np.flatnonzero(self._levels[0, 1:]) + 1)
         tree, leaves = self._count(), leaves_of(self.shape.segments[0])
         return _search(
             shape.axes[0], shape.k, levels, tree, leaves, store, points, offsets, found, row, at
@@ -86,7 +85,7 @@ def _costs(axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
     levels = no_levels()
     _pieces_of(axes[0], k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
     lists = 1 + int(np.count_nonzero(levels[0, 1:]))
-    return Costs(2 * axes[0].cells, lists, levels, cut_bytes=24)
+    return Costs(2 * axes[0].cells, lists, levels, cut_bytes=24, compare=4.0)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -215,56 +214,51 @@ def _search(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """A group of rows at a time: their cells, their lists, then the ids; from row `row` on.
 
-    Each step fetches ahead what the next one reads, for all rows of the group. `levels` are those
-    above the cells that have entries.
+    Each step fetches ahead what the next one reads, for all rows of the group. `levels` are the
+    cells' own, which alone has cuts, and those above it that have entries.
     """
     start, inverse, origin, cell_count, edges, guide = axis
-    heads, words, doubles = store.heads, store.words, store.doubles
-    cut = store.cut
-    nothing = len(heads) - 1
-    depth = len(levels)
-    cells = np.empty(GROUP, dtype=np.int64)
-    lists = np.empty((depth + 1, GROUP), dtype=np.int64)
-    starts = np.empty((depth + 1, GROUP), dtype=np.uint64)
-    lengths = np.empty((depth + 1, GROUP), dtype=np.uint64)
+    heads, words, doubles, cut = store.heads, store.words, store.doubles, store.cut
+    nothing, depth = len(heads) - 1, len(levels)
+    # A double is two words, or one if ids are wide.
+    half = np.uint64(len(words) // len(doubles) - 1)
+    id_at, step = np.uint64(2) << half, np.uint64(cut)
+    lists = np.empty((depth, GROUP), dtype=np.int64)
+    starts = np.empty((depth, GROUP), dtype=np.uint64)
+    lengths = np.empty((depth, GROUP), dtype=np.uint64)
     cuts = np.empty(GROUP, dtype=np.uint64)
-    need = np.empty(GROUP, dtype=np.uint64)
-    to, room = np.uint64(at), np.uint64(len(found))
+    to, room = np.uint64(at), np.uint64(len(found) - SLACK)
     for group in range(row, len(points), GROUP):
         count = min(GROUP, len(points) - group)
         for i in range(count):
-            cell = cell_at(start, inverse, origin, cell_count, edges, guide, points[group + i, 0])
-            cells[i] = cell
-            lists[0, i] = _list_of(cell, 0, k, tree, leaves)
-            if not np.isfinite(points[group + i, 0]):
-                lists[0, i] = nothing
-            prefetch(heads, lists[0, i] * heads.ndim)
-        for j in range(depth):
-            for i in range(count):
-                lists[j + 1, i] = _list_of(cells[i], levels[j], k, tree, leaves)
-                if lists[0, i] == nothing:
-                    lists[j + 1, i] = nothing
-                prefetch(heads, lists[j + 1, i] * heads.ndim)
+            value = points[group + i, 0]
+            cell = cell_at(start, inverse, origin, cell_count, edges, guide, value)
+            for j in range(depth):
+                place = _list_of(cell, levels[j], k, tree, leaves)
+                lists[j, i] = place if np.isfinite(value) else nothing
+                prefetch(heads, lists[j, i] * heads.ndim)
         for i in range(count):
-            starts[0, i], lengths[0, i], cuts[i] = read_head(heads, lists[0, i])
-            need[i] = np.uint64(SLACK) + lengths[0, i] + cuts[i]
-            fetch_list(words, starts[0, i], lengths[0, i] + cuts[i] * np.uint64(cut))
-        for j in range(1, depth + 1):
-            for i in range(count):
-                starts[j, i], lengths[j, i], _ = read_head(heads, lists[j, i])
-                need[i] += lengths[j, i]
-                fetch_list(words, starts[j, i], lengths[j, i])
+            for j in range(depth - 1, -1, -1):
+                begin, length, partly = read_head(heads, lists[j, i])
+                fetch_list(words, begin, length + partly * step)
+                starts[j, i], lengths[j, i], cuts[i] = begin, length, partly
         for i in range(count):
-            if to + need[i] > room:
-                return group + i, int(to)
-            for j in range(depth + 1):
-                move(found, to, words, starts[j, i], lengths[j, i])
-                to += lengths[j, i]
+            before = to
+            for j in range(depth):
+                length = lengths[j, i]
+                if to + length + cuts[i] > room:
+                    return group + i, int(before)
+                move(found, to, words, starts[j, i], length)
+                to += length
             if cuts[i]:
                 value = points[group + i, 0]
-                to = emit_ranges(
-                    words, doubles, cut, starts[0, i], lengths[0, i], cuts[i], value, found, to
-                )
+                place = np.uint64(first_cut(starts[0, i], lengths[0, i], cuts[i], cut))
+                for _ in range(cuts[i]):
+                    found[to] = words[place + id_at]
+                    low, high = doubles[place >> half], doubles[(place >> half) + np.uint64(1)]
+                    # The id is there already; a hit makes it stay.
+                    to += np.uint64((low <= value) & (value < high))
+                    place += step
             offsets[group + i + 1] = to
     return len(points), int(to)
 

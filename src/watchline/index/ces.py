@@ -8,14 +8,16 @@ on the next layer's lines, until what is left is squares of side L.
 
 Beyond the paper: borders need not lie on lines. The squares that a border cuts are taken on the
 layer on which the box has a rim of a bounded number of squares, so that a box costs about the same
-whatever its size, and what must be compared stays in proportion to what matches. Very large boxes
-go on in a pyramid of layers over the partitions.
+whatever its size, and what must be compared stays in proportion to what matches (unless the model
+finds that all its cells cost less). Very large boxes go on in a pyramid over the partitions.
 
 Cost: a search reads one list for each layer in use; a box has O(its sides / unit) entries at most.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numba as nb
@@ -24,20 +26,19 @@ import numpy.typing as npt
 
 from watchline.errors import InvalidRange
 from watchline.index.constructs import ConstructIndex, no_levels
-from watchline.index.emit import emit_boxes
 from watchline.index.grid import Axis, Span, cell_at, span_of
-from watchline.index.lists import Pieces, Store, read_head
+from watchline.index.lists import Pieces, Store, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.tuning import Costs, Shape, best_shape
+from watchline.index.tuning import Costs, Shape, best_shape, objective
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
 
 # Rows whose memory is fetched ahead together.
 GROUP = 32
 MAX_K = 5
-# Squares around a box that tuning chooses its layer for, and those where the unit is given.
-RIM, GIVEN_RIM = 48, 4_096
-# A box of more squares of side L than this goes on in the pyramid.
-WIDE = 256
+# Squares around a box, by which its layer is chosen: few, or all but as many as the cells make.
+FEW, ALL = 48, 4_096
+# A box counts as wide if it has more squares of side L than this, and more cells than that.
+WIDE, WIDE_CELLS = 256, 16_384
 LAYERS = 32
 
 
@@ -47,17 +48,23 @@ class ContainmentEncodedSquares(ConstructIndex):
 
     def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
         ks = range(MAX_K + 1) if self._given_k is None else [self._given_k]
-        return best_shape(lo, hi, self._given_unit, self._given_domain, ks, self._costs)
+        return self._best(lo, hi, self._given_unit, ks)
 
-    def _costs(self, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
+    def _best(self, lo: Doubles, hi: Doubles, unit: float | None, ks: Iterable[int]) -> Shape:
+        """With few squares around a box or with all, unless cells of a given unit decide that."""
+        shapes = {
+            rim: best_shape(lo, hi, unit, self._given_domain, ks, partial(self._costs, rim))
+            for rim in ((FEW, ALL) if unit is None else (ALL,))
+        }
+        self._rim = min(shapes, key=lambda rim: objective(shapes[rim].estimate, len(lo)))
+        return shapes[self._rim]
+
+    def _costs(self, rim: int, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
         levels, layout = no_levels(), _layout(axes, k)
         slots = np.arange(len(rows), dtype=np.int32)
-        _decompose(*axes, k, layout, self._rim(), rows, slots, levels, 1)
+        _decompose(*axes, k, layout, rim, rows, slots, levels, 1)
         lists = int(np.count_nonzero(levels.sum(axis=0)))
-        return Costs(int(layout[k + 1, 0]), max(lists, 1), levels, cut_bytes=5)
-
-    def _rim(self) -> int:
-        return RIM if self._given_unit is None else GIVEN_RIM
+        return Costs(int(layout[k + 1, 0]), max(lists, 1), levels, cut_bytes=5, compare=6.0)
 
     def _layout(self) -> Integers:
         return _layout(self.shape.axes, self.shape.k)
@@ -72,7 +79,7 @@ class ContainmentEncodedSquares(ConstructIndex):
     def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
         shape, layout = self.shape, self._layout()
         return Pieces(
-            *_decompose(*shape.axes, shape.k, layout, self._rim(), rows, slots, self._levels, sign)
+            *_decompose(*shape.axes, shape.k, layout, self._rim, rows, slots, self._levels, sign)
         )
 
     def _fill(
@@ -117,7 +124,7 @@ class FixedCells(ContainmentEncodedSquares):
 
     def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
         wide = None if self._given_unit is None else self._given_unit * (1 << (self._given_k or 0))
-        return best_shape(lo, hi, wide, self._given_domain, [0], self._costs)
+        return self._best(lo, hi, wide, [0])
 
 
 def _layout(axes: tuple[Axis, ...], k: int) -> Integers:
@@ -285,7 +292,9 @@ def _peel(
     a, b = x
     c, d = y
     last = k
-    if level > k or ((b - a) << level >> k) * ((d - c) << level >> k) > WIDE:
+    if level > k or ((b - a) << level >> k) * ((d - c) << level >> k) > max(
+        WIDE, WIDE_CELLS >> 2 * k
+    ):
         last = top
     while level < last and a < b and c < d:
         if a & 1:
@@ -391,17 +400,16 @@ def _search(
                 move(found, to, words, starts[j, i], lengths[j, i])
                 to += lengths[j, i]
                 if cuts[j, i]:
-                    to = emit_boxes(
-                        words,
-                        starts[j, i],
-                        lengths[j, i],
-                        cuts[j, i],
-                        px,
-                        py,
-                        boxes,
-                        ids,
-                        found,
-                        to,
-                    )
+                    first = first_cut(starts[j, i], lengths[j, i], cuts[j, i], 1)
+                    last = first + np.int64(cuts[j, i])
+                    for w in range(first, last):
+                        prefetch(boxes, 5 * words[w])
+                    for w in range(first, last):
+                        slot = words[w]
+                        # The id is there already; a hit makes it stay.
+                        found[to] = ids[slot]
+                        hit = (boxes[slot, 0] <= px) & (px < boxes[slot, 2])
+                        hit &= (boxes[slot, 1] <= py) & (py < boxes[slot, 3])
+                        to += np.uint64(hit)
             offsets[group + i + 1] = to
     return len(points), int(to)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import Doubles
+from watchline.index.vector import leaf
 
 # Widths outside of these would make reciprocals that are no numbers, or zero.
 TINIEST, HUGEST = 1e-300, 1e300
@@ -83,7 +84,7 @@ def _clamped(value: float, cells: int) -> int:  # pragma: no cover - compiled
     return int(value)
 
 
-@nb.njit(cache=True, nogil=True)
+@leaf()
 def cell_at(
     start: float,
     inverse: float,

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
-from watchline.index.vector import SLACK, bit_length
+from watchline.index.vector import SLACK, bit_length, leaf
 
 Words = npt.NDArray[Any]
 Heads = npt.NDArray[np.uint64]
@@ -195,7 +195,7 @@ class Lists:
         _copy(old, self.store)
 
 
-@nb.njit(cache=True, nogil=True)
+@leaf()
 def read_head(heads: Heads, c: Any) -> tuple[Int, Int, Int]:  # pragma: no cover - compiled
     """Where list c starts, and how many whole entries and cuts it has."""
     if heads.ndim == 2:

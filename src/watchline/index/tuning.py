@@ -23,15 +23,16 @@ from watchline.index.table import Doubles, Integers
 # Boxes by which candidates are judged, and by which the extent is.
 SAMPLE, WIDE_SAMPLE = 1_024, 16_384
 MAX_CELLS = 2**25
-# Cells of an axis that tuning goes up to.
+# Cells that tuning goes up to: for each box in one dimension (squared in two), and of an axis.
+CELLS_PER_BOX = 8
 MOST_CELLS = 2**22
 
-# Nanoseconds: a row, a list on its way, an id moved, a cut compared.
-ROW, LIST, MOVE, COMPARE = 8.0, 1.0, 0.12, 1.4
+# Nanoseconds: a row, a list on its way, an id moved, the first cut to compare.
+ROW, LIST, MOVE, CUT = 8.0, 2.0, 0.12, 4.0
 # Nanoseconds for a line of memory, when the index fits into so many bytes.
 MEMORY = ((2**19, 0.6), (2**23, 2.0), (2**25, 4.0), (math.inf, 7.0))
 # What a byte for each box may cost in nanoseconds of search.
-PRICE = 1 / 16
+PRICE = 1 / 20
 # Cells bounded by borders are tried if equal ones leave so many cuts to compare.
 CROWDED = 16
 
@@ -39,12 +40,14 @@ CROWDED = 16
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What a sample of boxes costs on some cells: lists in all, lists that a search reads, entries
-    and cuts of each level (whose constructs are 2^level cells wide), bytes of a cut."""
+    and cuts of each level (whose constructs are 2^level cells wide), bytes and comparison of a
+    cut."""
 
     heads: int
     lists: int
     levels: Integers
     cut_bytes: int
+    compare: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +113,11 @@ def best_shape(
             crowd = math.prod(crowding(a, b) * a.cells for a, b in zip(axes, borders, strict=True))
             for k in ks:
                 padded = tuple(with_margin(axis, k) for axis in axes)
-                made = estimate(padded, crowd, n, len(judges), costs(padded, k, judges))
+                made = estimate(axes, crowd, n, len(judges), costs(padded, k, judges))
                 shapes.append(Shape(padded, k, made))
         return shapes
 
-    most = max(16, int((8 * n) ** (1 / len(extents))))
+    most = max(16, int((CELLS_PER_BOX ** len(extents) * n) ** (1 / len(extents))))
     shapes = judged(equal_grids(extents, unit, most))
     best = min(shapes, key=lambda s: objective(s.estimate, n))
     if unit is None and best.estimate.compared > CROWDED:
@@ -142,7 +145,8 @@ def estimate(axes: tuple[Axis, ...], crowd: float, n: int, sampled: int, costs: 
     moved = scale * covered / cells
     compared = scale * cut / cells * max(1.0, crowd)
     line = line_cost(size)
-    time = ROW + costs.lists * (LIST + 2 * line) + MOVE * moved + COMPARE * compared
+    time = ROW + costs.lists * (LIST + 2 * line) + MOVE * moved + costs.compare * compared
+    time += CUT * min(1.0, compared)
     time += line * (4 * moved + costs.cut_bytes * compared) / 64
     for axis in axes:
         if len(axis.edges):

@@ -10,6 +10,7 @@ As plain Python (in tests of the kernels without a compiler) they are ordinary f
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numba as nb
@@ -23,6 +24,10 @@ from watchline.index.table import Int
 
 BLOCK = 16
 SLACK = BLOCK
+
+# For small kernels called for every row: nothing is allocated in them, so no references to their
+# arrays need be counted, which takes longer than what they do.
+leaf = partial(nb.njit, cache=True, nogil=True, _nrt=False)
 
 
 def prefetch(array: npt.NDArray[Any], at: Int) -> None:
@@ -104,7 +109,7 @@ def _compiled_move_block(
     return lambda target, at, source, start: _move_block(target, at, source, start)
 
 
-@nb.njit(cache=True, nogil=True)
+@leaf()
 def move(
     target: npt.NDArray[Any],
     at: Int,
@@ -120,14 +125,14 @@ def move(
         i += np.uint64(BLOCK)
 
 
-@nb.njit(cache=True, nogil=True)
+@leaf()
 def fetch_list(
     ids: npt.NDArray[Any], start: Int, length: Int
 ) -> None:  # pragma: no cover - compiled
     """Ask for the first lines of a list; the processor itself sees how a longer one goes on."""
     prefetch(ids, start)
-    prefetch(ids, start + np.uint64(15))
-    if length > np.uint64(BLOCK):
-        prefetch(ids, start + np.uint64(31))
-        prefetch(ids, start + np.uint64(47))
-        prefetch(ids, start + np.uint64(63))
+    prefetch(ids, start + np.uint64(BLOCK))
+    prefetch(ids, start + np.uint64(2 * BLOCK))
+    if length > np.uint64(3 * BLOCK):
+        prefetch(ids, start + np.uint64(3 * BLOCK))
+        prefetch(ids, start + np.uint64(4 * BLOCK))
