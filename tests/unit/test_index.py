@@ -61,6 +61,7 @@ def test_refused_calls_change_nothing(case: Case) -> None:
         (wl.InvalidRange, lambda: index.stab(np.zeros((1, 4)))),
         (wl.InvalidRange, lambda: index.stab(["x"])),
         (wl.InvalidQuery, lambda: index.insert([1.5], *one)),
+        (wl.InvalidQuery, lambda: index.insert([2**63], *one)),
     ]
     before, bytes_before = listed(index.stab(lo)), index.nbytes
     for error, call in refused:
@@ -75,8 +76,9 @@ def test_refused_calls_change_nothing(case: Case) -> None:
     ("kind", "dims", "tuning", "said"),
     [
         ("tree", 1, {}, "there is no index 'tree'"),
-        ("scan", 1, {"depth": 3}, "does not take these options"),
-        ("ui", 1, {"L": 2}, "does not take these options"),
+        ("scan", 1, {"depth": 3}, "'scan' does not take the option 'depth'; it takes none"),
+        ("ui", 1, {"L": 2}, "'ui' does not take the option 'L'; it takes unit, domain"),
+        ("auto", 1, {"L": 2}, "'auto' does not take the option 'L'; it takes none"),
         ("cei", 2, {}, "index 'cei' has 1 dimension, not 2"),
         ("ces", 1, {}, "index 'ces' has 2 dimensions, not 1"),
         ("islist", 2, {}, "index 'islist' has one dimension, not 2"),
@@ -383,6 +385,26 @@ def test_outliers_do_not_spoil_the_cells() -> None:
         "cei", np.concatenate([lo, far]), np.concatenate([hi, far * 1.5 + 1e301])
     )
     assert index.shape.estimate.compared < 50
+
+
+@pytest.mark.parametrize(("kind", "dims"), [("cei", 1), ("ces", 2), ("lci", 1)])
+def test_borders_that_wander_off_are_followed(kind: str, dims: int) -> None:
+    """Their number stays the same: each step drops the oldest and adds some further out."""
+    rng = np.random.default_rng(9)
+    index: Any = empty(kind, dims, {})
+    held: Held = {}
+    for step in range(60):
+        lo = rng.uniform(100 * step, 100 * step + 300, (400, dims))
+        hi = lo + rng.uniform(0.1, 3, (400, dims))
+        ids = np.arange(400 * step, 400 * (step + 1))
+        index.insert(ids, lo, hi)
+        held |= {int(i): (tuple(a), tuple(b)) for i, a, b in zip(ids, lo, hi, strict=True)}
+        if step >= 5:
+            index.remove(ids - 2_000)
+            for i in ids - 2_000:
+                del held[int(i)]
+    assert listed(index.stab(lo[:20])) == brute(held, lo[:20])
+    assert index._lists.longest(np.arange(len(index._lists))) < 600
 
 
 # --- parts

@@ -13,6 +13,7 @@ formulas.py    the papers' counts and bounds
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy.typing as npt
@@ -61,10 +62,12 @@ def build(
     """
     if kind not in _KINDS:
         raise InvalidQuery(f"there is no index {kind!r}; there is {', '.join(sorted(_KINDS))}")
+    options = [name for name in signature(_KINDS[kind]).parameters if name != "dims"]
+    for name in tuning:
+        if name not in options:
+            taken = f"it takes {', '.join(options)}" if options else "it takes none"
+            raise InvalidQuery(f"index {kind!r} does not take the option {name!r}; {taken}")
     boxes = checked_boxes(lo, hi, ids)
-    try:
-        index = _KINDS[kind](boxes.lo.shape[1], **tuning)
-    except TypeError as error:
-        raise InvalidQuery(f"index {kind!r} does not take these options: {error}") from None
+    index = _KINDS[kind](boxes.lo.shape[1], **tuning)
     index.insert(boxes.ids, boxes.lo, boxes.hi)
     return index

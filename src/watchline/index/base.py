@@ -58,7 +58,8 @@ class Index(ABC):
 
     def explain(self) -> str:
         """The kind, its tuning, and what a search costs by the model."""
-        return f"{self.kind}: {len(self):,} boxes of {self.dims} dimensions"
+        plural = "s" if self.dims > 1 else ""
+        return f"{self.kind}: {len(self):,} boxes of {self.dims} dimension{plural}"
 
     @property
     def nbytes(self) -> int:
@@ -155,6 +156,8 @@ def _ids(ids: npt.ArrayLike) -> Integers:
     array = np.asarray(ids)
     if array.dtype.kind not in "iu" and array.size:
         raise InvalidQuery(f"ids must be integers, not {array.dtype}")
+    if array.dtype.kind == "u" and array.size and array.max() >= 2**63:
+        raise InvalidQuery(f"ids must fit into 64 bits with a sign, not {array.max()}")
     array = np.atleast_1d(array).astype(np.int64)
     if array.ndim != 1:
         raise InvalidQuery(f"ids must have one axis, not shape {array.shape}")

@@ -25,7 +25,7 @@ from watchline.index.tuning import Costs, Shape, best_shape
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
 
 # Rows whose memory is fetched ahead together.
-GROUP = 64
+GROUP = 32
 # A range counts as wide if it has more segments than this, and more cells than that.
 WIDE, WIDE_CELLS = 64, 4_096
 MAX_K = 8

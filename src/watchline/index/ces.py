@@ -33,7 +33,7 @@ from watchline.index.tuning import Costs, Shape, best_shape, objective
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
 
 # Rows whose memory is fetched ahead together.
-GROUP = 32
+GROUP = 16
 MAX_K = 5
 # Squares around a box, by which its layer is chosen: few, or all but as many as the cells make.
 FEW, ALL = 48, 4_096
@@ -56,7 +56,7 @@ class ContainmentEncodedSquares(ConstructIndex):
             rim: best_shape(lo, hi, unit, self._given_domain, ks, partial(self._costs, rim))
             for rim in ((FEW, ALL) if unit is None else (ALL,))
         }
-        self._rim = min(shapes, key=lambda rim: objective(shapes[rim].estimate, len(lo)))
+        self._rim = min(shapes, key=lambda rim: objective(shapes[rim], len(lo)))
         return shapes[self._rim]
 
     def _costs(self, rim: int, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:

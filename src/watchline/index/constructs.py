@@ -85,7 +85,7 @@ class ConstructIndex(Index):
         """Cells and lists of all boxes of the table, tuned to them."""
         slots = self._boxes.living()
         self.shape = self._tune(self._boxes.lo[slots], self._boxes.hi[slots])
-        self._tuned_for = len(slots)
+        self._tuned_for, self._inserted = len(slots), 0
         # Whole entries and cuts of each level of constructs: an empty one need not be searched.
         self._levels = no_levels()
         chunks = [slots[i : i + CHUNK] for i in range(0, len(slots), CHUNK)]
@@ -115,6 +115,7 @@ class ConstructIndex(Index):
         if widened or len(slots) > BULK_SHARE * before + 64 or self._has_grown():
             self._build()
             return
+        self._inserted += len(slots)
         pieces = self._decompose(self._boxes.rows, slots, 1)
         self._lists.append(pieces, self._boxes, lambda: self._count() + self._more())
         if self._is_crowded(pieces.cut_lists):
@@ -135,8 +136,12 @@ class ConstructIndex(Index):
         return self._free_to_tune() and len(self._boxes) > GROWN * self._tuned_for + 256
 
     def _is_crowded(self, lists: Integers) -> bool:
-        """Whether new cuts fell where there are far more than a fair share of them."""
-        if len(self._boxes) < 2 * self._tuned_for or not self._free_to_tune():
+        """Whether new cuts fell where there are far more than a fair share of them.
+
+        Asked when as many boxes have come as there were, so that tuning anew costs each of them
+        little: borders that wander off are followed even if their number stays the same.
+        """
+        if self._inserted < self._tuned_for or not self._free_to_tune():
             return False
         share = self._lists.cut_entries // max(1, len(self._lists) // 2)
         return self._lists.longest(lists) > LONG + 16 * share

@@ -174,7 +174,7 @@ class Lists:
 
     def _grow(self) -> None:
         old = self.store
-        size = len(old.words) + max(len(old.words) // 2, 1_024)
+        size = len(old.words) + max(len(old.words) // 8, 1_024)
         if size > 2**31:
             raise MemoryError("the lists of one index hold at most 2^31 words")
         new = self._made(old.heads, size)

@@ -79,6 +79,7 @@ def _threads(count: int) -> int:
 
 
 def _search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
+    rows = tuple(_read_only(a) for a in rows)
     count = len(rows[0])
     offsets = np.empty(count + 1, dtype=np.int64)
     offsets[0] = 0
@@ -92,6 +93,13 @@ def _search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
         row, at = fill(*rows, offsets, found, row, at)
     found.resize(at, refcheck=False)
     return Matches(offsets, found)
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Arrow's arrays cannot be written to and others can: to Numba these are two types."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _room(fill: Fill, rows: Rows, id_type: Any) -> int:

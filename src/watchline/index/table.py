@@ -109,7 +109,7 @@ class BoxTable:
 
     def _reserve(self, count: int) -> None:
         if count > self._free_count:
-            size = max(len(self.ids) + len(self.ids) // 2, self._count + count, _SMALLEST)
+            size = max(len(self.ids) + len(self.ids) // 4, self._count + count, _SMALLEST)
             self._resize(size, self.rows)
         if 3 * (self._count + count) > 2 * len(self._hash):
             self._rehash(self._count + count)

@@ -31,8 +31,9 @@ MOST_CELLS = 2**22
 ROW, LIST, MOVE, CUT = 8.0, 2.0, 0.12, 4.0
 # Nanoseconds for a line of memory, when the index fits into so many bytes.
 MEMORY = ((2**19, 0.6), (2**23, 2.0), (2**25, 4.0), (math.inf, 7.0))
-# What a byte for each box may cost in nanoseconds of search.
-PRICE = 1 / 20
+# What a byte for each box may cost in nanoseconds of search: more, the more there are of them
+# beyond what is usual (four times as much with each dimension).
+PRICE, USUAL = 1 / 20, 256
 # Cells bounded by borders are tried if equal ones leave so many cuts to compare.
 CROWDED = 16
 
@@ -119,15 +120,17 @@ def best_shape(
 
     most = max(16, int((CELLS_PER_BOX ** len(extents) * n) ** (1 / len(extents))))
     shapes = judged(equal_grids(extents, unit, most))
-    best = min(shapes, key=lambda s: objective(s.estimate, n))
+    best = min(shapes, key=lambda s: objective(s, n))
     if unit is None and best.estimate.compared > CROWDED:
         shapes = [best, *judged(edged_grids(borders, most))]
-        best = min(shapes, key=lambda s: objective(s.estimate, n))
+        best = min(shapes, key=lambda s: objective(s, n))
     return best
 
 
-def objective(made: Estimate, n: int) -> float:
-    return made.nanoseconds + PRICE * made.bytes / max(n, 1)
+def objective(shape: Shape, n: int) -> float:
+    each = shape.estimate.bytes / max(n, 1)
+    usual = USUAL * 4 ** (len(shape.axes) - 1)
+    return shape.estimate.nanoseconds + PRICE * each * max(1.0, each / usual)
 
 
 def estimate(axes: tuple[Axis, ...], crowd: float, n: int, sampled: int, costs: Costs) -> Estimate:
