@@ -138,10 +138,10 @@ class ConstructIndex(Index):
     def _is_crowded(self, lists: Integers) -> bool:
         """Whether new cuts fell where there are far more than a fair share of them.
 
-        Asked when as many boxes have come as there were, so that tuning anew costs each of them
-        little: borders that wander off are followed even if their number stays the same.
+        Asked when a quarter as many boxes have come as there were, so that tuning anew costs each
+        of them little: borders that wander off are followed even if their number stays the same.
         """
-        if self._inserted < self._tuned_for or not self._free_to_tune():
+        if 4 * self._inserted < self._tuned_for or not self._free_to_tune():
             return False
         share = self._lists.cut_entries // max(1, len(self._lists) // 2)
         return self._lists.longest(lists) > LONG + 16 * share
