@@ -39,8 +39,8 @@ class Index(ABC):
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:
         boxes = checked_boxes(lo, hi, ids, self.dims)
-        known = self._boxes.find(boxes.ids) >= 0
-        if known.any():
+        if self._boxes.has_any(boxes.ids):
+            known = self._boxes.find(boxes.ids) >= 0
             raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
         self._add(self._boxes.add(boxes.ids, boxes.lo, boxes.hi))
 

@@ -126,26 +126,19 @@ class Lists:
 
     def append(self, pieces: Pieces, boxes: BoxTable, count: Callable[[], int]) -> None:
         """Entries; `count` is asked when there is one for a list that is not there yet."""
-        lists, owners = pieces.lists, pieces.owners
-        self._all(lambda done: _append(self.store, lists, owners, boxes.ids, done), count)
-        cuts, owners_ = pieces.cut_lists, pieces.cut_owners
-        self._all(
-            lambda done: _append_cuts(self.store, cuts, owners_, boxes.rows, boxes.ids, done), count
-        )
-        self.whole_entries += len(lists)
-        self.cut_entries += len(cuts)
-
-    def _all(self, append: Callable[[int], tuple[int, int]], count: Callable[[], int]) -> None:
-        """Go on until nothing stands in the way."""
-        done, why = append(0)
-        while why:
+        done = 0
+        while True:
+            done, why = _append(self.store, *pieces, boxes.rows, boxes.ids, done)
+            if not why:
+                break
             if why == _ROOM:
                 self._grow()
             elif why == _FULL:
                 self._widen()
             else:
                 self._extend(count())
-            done, why = append(done)
+        self.whole_entries += len(pieces.lists)
+        self.cut_entries += len(pieces.cut_lists)
 
     def remove(self, pieces: Pieces, boxes: BoxTable) -> None:
         """Drop entries that are there."""
@@ -315,32 +308,30 @@ def _make_room(store: Store, c: int, wholes: int, cuts: int) -> int:  # pragma: 
 
 @nb.njit(cache=True, nogil=True)
 def _append(
-    store: Store, lists: Integers, owners: Slots, ids: Integers, done: int
+    store: Store,
+    lists: Integers,
+    owners: Slots,
+    cut_lists: Integers,
+    cut_owners: Slots,
+    rows: Doubles,
+    ids: Integers,
+    done: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Append from entry `done` on; the first entry not appended, and why not (0: all were)."""
-    for i in range(done, len(lists)):
-        _, wholes, cuts = _list(store, min(lists[i], len(store.heads) - 1))
-        start = _make_room(store, lists[i], wholes + 1, cuts)
+    """Append from entry `done` on, cuts last; the first not appended, and why not (0: all were)."""
+    for i in range(done, len(lists) + len(cut_lists)):
+        j = i - len(lists)
+        c = lists[i] if j < 0 else cut_lists[j]
+        _, wholes, cuts = _list(store, min(c, len(store.heads) - 1))
+        start = _make_room(store, c, wholes + (j < 0), cuts + (j >= 0))
         if start < 0:
             return i, start
-        store.words[start + wholes] = ids[owners[i]]
-        _write_head(store.heads, lists[i], start, wholes + 1, cuts)
-    return len(lists), 0
-
-
-@nb.njit(cache=True, nogil=True)
-def _append_cuts(
-    store: Store, lists: Integers, owners: Slots, rows: Doubles, ids: Integers, done: int
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    for i in range(done, len(lists)):
-        _, wholes, cuts = _list(store, min(lists[i], len(store.heads) - 1))
-        start = _make_room(store, lists[i], wholes, cuts + 1)
-        if start < 0:
-            return i, start
-        place = first_cut(start, wholes, cuts + 1, store.cut)
-        _write_cut(store, place, owners[i], rows, ids)
-        _write_head(store.heads, lists[i], start, wholes, cuts + 1)
-    return len(lists), 0
+        if j < 0:
+            store.words[start + wholes] = ids[owners[i]]
+        else:
+            place = first_cut(start, wholes, cuts + 1, store.cut)
+            _write_cut(store, place, cut_owners[j], rows, ids)
+        _write_head(store.heads, c, start, wholes + (j < 0), cuts + (j >= 0))
+    return len(lists) + len(cut_lists), 0
 
 
 @nb.njit(cache=True, nogil=True)

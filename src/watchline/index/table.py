@@ -71,6 +71,9 @@ class BoxTable:
         """The slot of each id, -1 where there is none."""
         return _find(self._hash, self.ids, ids)
 
+    def has_any(self, ids: Integers) -> bool:
+        return _has_any(self._hash, self.ids, ids)
+
     def add(self, ids: Integers, lo: Doubles, hi: Doubles) -> Slots:
         """Take in boxes whose ids are new; their slots."""
         self._reserve(len(ids))
@@ -149,6 +152,11 @@ def _find(table: Slots, ids: Integers, wanted: Integers) -> Slots:  # pragma: no
             at = (at + 1) & (len(table) - 1)
         slots[i] = table[at]
     return slots
+
+
+@nb.njit(cache=True, nogil=True)
+def _has_any(table: Slots, ids: Integers, wanted: Integers) -> bool:  # pragma: no cover - compiled
+    return _find(table, ids, wanted).max() >= 0 if len(wanted) else False
 
 
 @nb.njit(cache=True, nogil=True)
