@@ -14,7 +14,7 @@ import pytest
 
 import watchline as wl
 from watchline.spark import share
-from watchline.spark.share import KEPT, shared
+from watchline.spark.share import KEPT, KEPT_IN_ALL, shared
 
 
 @pytest.fixture
@@ -64,6 +64,18 @@ def test_only_the_newest_are_kept(folder: Path) -> None:
     assert len(list(folder.glob("*.bin"))) == KEPT + 1
 
 
+def test_there_is_a_limit_to_all_files_together(folder: Path) -> None:
+    for number in range(KEPT_IN_ALL + 5):
+        shared(f"job {number}", "1", lambda: np.arange(3))
+    assert len(list(folder.glob("*.bin"))) == KEPT_IN_ALL
+
+
+def test_another_program_reads_none_of_ours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared("a", "1", lambda: np.arange(3))
+    monkeypatch.setattr(share, "_code", lambda: "another")
+    assert shared("a", "1", lambda: np.arange(5)).tolist() == [0, 1, 2, 3, 4]
+
+
 def test_a_damaged_file_is_not_read(folder: Path) -> None:
     shared("a", "1", lambda: np.arange(100_000))
     [path] = folder.glob("*.bin")
@@ -77,6 +89,17 @@ def test_a_folder_of_others_is_not_used(folder: Path) -> None:
     folder.chmod(0o777)
     assert shared("a", "1", lambda: 5) == 5
     assert list(folder.iterdir()) == []
+
+
+def test_without_room_everyone_builds_their_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, value: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(share, "_write", full)
+    assert shared("a", "1", lambda: 5) == 5
+    assert list(folder.glob("*.bin")) == []
 
 
 def test_a_failed_build_leaves_nothing(folder: Path) -> None:

@@ -16,17 +16,20 @@ import os
 import pickle
 import stat
 import struct
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from watchline._version import __version__
+import watchline
 
 T = TypeVar("T")
 
-KEPT = 3
+# Files kept under a name, and in all.
+KEPT, KEPT_IN_ALL = 3, 32
 _MAGIC = b"watchline-shared-1\n"
 _ALIGN = 64
 
@@ -40,16 +43,28 @@ def shared(name: str, key: str, build: Callable[[], T]) -> T:
     if folder is None:
         return build()
     prefix = _digest(name)
-    path = folder / f"{prefix}-{_digest(f'{__version__} {key}')}.bin"
+    path = folder / f"{prefix}-{_digest(f'{_code()} {key}')}.bin"
     if not path.exists():
         with _locked(path.with_suffix(".lock")):
             if not path.exists():
-                _write(path, build())
-                _forget_old(folder, prefix)
+                value = build()
+                try:
+                    _write(path, value)
+                    _forget_old(folder, prefix)
+                except OSError:  # no room, say: then everyone builds their own
+                    return value
     try:
         return _read(path)  # type: ignore[no-any-return]
     except (OSError, ValueError, pickle.UnpicklingError):
         return build()
+
+
+@cache
+def _code() -> str:
+    """The program that makes and reads the files: another's may have other classes in them."""
+    sources = sorted(Path(watchline.__file__).parent.rglob("*.py"))
+    stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    return _digest(repr((sys.version, stamps)))
 
 
 def _digest(text: str) -> str:
@@ -70,7 +85,13 @@ def _folder() -> Path | None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
+    """One process at a time; where that cannot be had, all may build at once and lose only time."""
+    try:
+        file = path.open("w")
+    except OSError:
+        yield
+        return
+    with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -111,8 +132,16 @@ def _read(path: Path) -> Any:
 
 
 def _forget_old(folder: Path, prefix: str) -> None:
-    """All but the newest files under a name; who has one mapped keeps it."""
-    files = sorted(folder.glob(f"{prefix}-*.bin"), key=lambda p: p.stat().st_mtime, reverse=True)
-    for path in files[KEPT:]:
+    """All but the newest files, under a name and in all; who has one mapped keeps it."""
+    files = sorted(folder.glob("*.bin"), key=_written, reverse=True)
+    mine = [path for path in files if path.name.startswith(prefix)]
+    for path in {*mine[KEPT:], *files[KEPT_IN_ALL:]}:
         path.unlink(missing_ok=True)
         path.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # another process was faster
+        return 0.0
