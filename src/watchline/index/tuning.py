@@ -30,7 +30,7 @@ MOST_CELLS = 2**22
 # Nanoseconds: a row, a list on its way, an id moved, the first cut to compare.
 ROW, LIST, MOVE, CUT = 8.0, 2.0, 0.12, 4.0
 # Nanoseconds for a line of memory, when the index fits into so many bytes.
-MEMORY = ((2**19, 0.6), (2**23, 2.0), (2**25, 4.0), (math.inf, 7.0))
+MEMORY = ((2**19, 0.6), (2**23, 2.0), (2**24, 3.0), (2**25, 5.0), (math.inf, 7.0))
 # What a byte for each box may cost in nanoseconds of search: more, the more there are of them
 # beyond what is usual (four times as much with each dimension).
 PRICE, USUAL = 1 / 20, 256
