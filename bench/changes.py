@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numba
@@ -90,24 +90,24 @@ def warm_up(kind: str, w: Workload) -> None:
 
 
 def insert_each(index: wl.index.Index, ids: np.ndarray, w: Workload) -> Clock:
-    clock = Clock()
-    for begin in range(0, len(ids), EVERY):
-        end = min(begin + EVERY, len(ids))
-        start = time.perf_counter()
-        for i in range(begin, end):
-            index.insert(ids[i : i + 1], w.lo[i : i + 1], w.hi[i : i + 1])
-        clock.changes += time.perf_counter() - start
-        search(index, w, clock)
-    return clock
+    return one_by_one(
+        index, w, len(ids), lambda i: index.insert(ids[i : i + 1], w.lo[i : i + 1], w.hi[i : i + 1])
+    )
 
 
 def remove_each(index: wl.index.Index, ids: np.ndarray, w: Workload) -> Clock:
+    return one_by_one(index, w, len(ids), lambda i: index.remove(ids[i : i + 1]))
+
+
+def one_by_one(
+    index: wl.index.Index, w: Workload, count: int, change: Callable[[int], None]
+) -> Clock:
+    """So many changes, with a search after each EVERY of them."""
     clock = Clock()
-    for begin in range(0, len(ids), EVERY):
-        end = min(begin + EVERY, len(ids))
+    for begin in range(0, count, EVERY):
         start = time.perf_counter()
-        for i in range(begin, end):
-            index.remove(ids[i : i + 1])
+        for i in range(begin, min(begin + EVERY, count)):
+            change(i)
         clock.changes += time.perf_counter() - start
         search(index, w, clock)
     return clock

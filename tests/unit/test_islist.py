@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.indexing import listed
 from watchline.errors import DuplicateQuery, InvalidQuery, UnknownQuery
 from watchline.index import islist
-from watchline.index.base import Matches
 from watchline.index.islist import IntervalSkipList
 
 TINY = 5e-324
@@ -29,11 +29,6 @@ bound = st.sampled_from(AWKWARD) | st.integers(-4, 4).map(float) | st.floats(all
 interval = (
     st.tuples(bound, bound).map(sorted).filter(lambda pair: pair[0] < pair[1]).map(tuple)  # type: ignore[arg-type]
 )
-
-
-def listed(found: Matches) -> list[list[int]]:
-    o = found.offsets
-    return [sorted(found.ids[o[i] : o[i + 1]].tolist()) for i in range(len(o) - 1)]
 
 
 def brute(held: Held, points: Any) -> list[list[int]]:

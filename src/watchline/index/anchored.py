@@ -24,9 +24,8 @@ from watchline.index.grid import Axis, cells_of, span_of
 from watchline.index.lists import Pieces, Store, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
-from watchline.index.vector import SLACK, fetch_list, move, prefetch
+from watchline.index.vector import SLACK, bit_length, fetch_list, move, prefetch
 
-MAX_K = 4
 # Lists whose memory is fetched ahead together.
 AHEAD = 512
 # Ranges of more segments than this go on in the tree over them, and more squares into one list.
@@ -36,9 +35,10 @@ WIDE, WIDE_SQUARES = 256, 4_096
 class _Anchored(ConstructIndex):
     """Constructs that begin at a cell: `_sizes` of them at each."""
 
+    most_k = 4
+
     def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
-        ks = range(MAX_K + 1) if self._given_k is None else [self._given_k]
-        return best_shape(lo, hi, self._given_unit, self._given_domain, ks, self._costs)
+        return best_shape(lo, hi, self._given_unit, self._given_domain, self._ks(), self._costs)
 
     @abstractmethod
     def _sizes(self, k: int) -> int:
@@ -52,12 +52,7 @@ class _Anchored(ConstructIndex):
         levels = no_levels()
         self._taken(axes, k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
         lists = len(self._around(k, 1)) + int(np.count_nonzero(levels[0, k + 1 :]))
-        return Costs(
-            _anchors(axes, k) * self._sizes(k),
-            lists,
-            levels,
-            *((24, 4.0) if self.dims == 1 else (5, 6.0)),
-        )
+        return Costs(_anchors(axes, k) * self._sizes(k), lists, levels)
 
     @abstractmethod
     def _taken(
@@ -191,14 +186,6 @@ def _anchors(axes: tuple[Axis, ...], k: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def _floor_log2(value: int) -> int:  # pragma: no cover - compiled
-    log = 0
-    while (2 << log) <= value:
-        log += 1
-    return log
-
-
-@nb.njit(cache=True, nogil=True)
 def _intervals(
     axis: Axis,
     k: int,
@@ -266,7 +253,7 @@ def _greedy(
     pad = (1 << k) - 1
     while first < end:
         size = min(end - first, 1 << k)
-        log = _floor_log2(size)
+        log = bit_length(size) - 1
         if powers:
             size = 1 << log
         lists[n] = (first + pad) * sizes + (log if powers else size - 1)
@@ -337,7 +324,7 @@ def _tiles(
     """Squares of one size for as much as they fill, then the strips above and to the right."""
     pad = (1 << k) - 1
     while a < b and c < d:
-        log = _floor_log2(min(b - a, d - c, 1 << k))
+        log = bit_length(min(b - a, d - c, 1 << k)) - 1
         across, up = (b - a) >> log, (d - c) >> log
         for v in range(up):
             for u in range(across):
@@ -368,7 +355,7 @@ def _strip(
     """A strip narrower than the squares beside it, in columns of ever smaller squares."""
     pad = (1 << k) - 1
     while a < b and c < d:
-        log = _floor_log2(min(b - a, d - c, 1 << k))
+        log = bit_length(min(b - a, d - c, 1 << k)) - 1
         for v in range((d - c) >> log):
             lists[n] = ((c + (v << log) + pad) * width + a + pad) * (k + 1) + log
             n += 1

@@ -28,16 +28,15 @@ from watchline.index.vector import SLACK, fetch_list, move, prefetch
 GROUP = 32
 # A range counts as wide if it has more segments than this, and more cells than that.
 WIDE, WIDE_CELLS = 64, 4_096
-MAX_K = 8
 
 
 class ContainmentEncodedIntervals(ConstructIndex):
     kind = "cei"
     dimensions = 1
+    most_k = 8
 
     def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
-        ks = range(MAX_K + 1) if self._given_k is None else [self._given_k]
-        return best_shape(lo, hi, self._given_unit, self._given_domain, ks, _costs)
+        return best_shape(lo, hi, self._given_unit, self._given_domain, self._ks(), _costs)
 
     def _count(self) -> int:
         """Table 1: 2r - r/L."""
@@ -85,7 +84,7 @@ def _costs(axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
     levels = no_levels()
     _pieces_of(axes[0], k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
     lists = 1 + int(np.count_nonzero(levels[0, 1:]))
-    return Costs(2 * axes[0].cells, lists, levels, cut_bytes=24, compare=4.0)
+    return Costs(2 * axes[0].cells, lists, levels)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -34,7 +34,6 @@ from watchline.index.vector import SLACK, fetch_list, move, prefetch
 
 # Rows whose memory is fetched ahead together.
 GROUP = 16
-MAX_K = 5
 # Squares around a box, by which its layer is chosen: few, or all but as many as the cells make.
 FEW, ALL = 48, 4_096
 # A box counts as wide if it has more squares of side L than this, and more cells than that.
@@ -45,10 +44,10 @@ LAYERS = 32
 class ContainmentEncodedSquares(ConstructIndex):
     kind = "ces"
     dimensions = 2
+    most_k = 5
 
     def _tune(self, lo: Doubles, hi: Doubles) -> Shape:
-        ks = range(MAX_K + 1) if self._given_k is None else [self._given_k]
-        return self._best(lo, hi, self._given_unit, ks)
+        return self._best(lo, hi, self._given_unit, self._ks())
 
     def _best(self, lo: Doubles, hi: Doubles, unit: float | None, ks: Iterable[int]) -> Shape:
         """With few squares around a box or with all, unless cells of a given unit decide that."""
@@ -64,7 +63,7 @@ class ContainmentEncodedSquares(ConstructIndex):
         slots = np.arange(len(rows), dtype=np.int32)
         _decompose(*axes, k, layout, rim, rows, slots, levels, 1)
         lists = int(np.count_nonzero(levels.sum(axis=0)))
-        return Costs(int(layout[k + 1, 0]), max(lists, 1), levels, cut_bytes=5, compare=6.0)
+        return Costs(int(layout[k + 1, 0]), max(lists, 1), levels)
 
     def _layout(self) -> Integers:
         return _layout(self.shape.axes, self.shape.k)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from watchline.index.base import Index
 from watchline.index.cei import ContainmentEncodedIntervals
 from watchline.index.ces import ContainmentEncodedSquares
-from watchline.index.constructs import ConstructIndex
+from watchline.index.constructs import GROWN, SHRUNK, ConstructIndex
 from watchline.index.scan import ScanIndex
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import MOVE, ROW
@@ -23,7 +23,6 @@ from watchline.index.tuning import MOVE, ROW
 SCAN = 0.8
 # So few boxes that no model need be asked.
 FEW = 32
-GROWN, SHRUNK = 4, 8
 
 _BEST: dict[int, type[ConstructIndex]] = {
     1: ContainmentEncodedIntervals,

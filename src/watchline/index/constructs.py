@@ -44,6 +44,8 @@ class ConstructIndex(Index):
     """An index of virtual constructs."""
 
     dimensions: int
+    # The largest L that tuning tries is 2 to this power.
+    most_k: int
 
     def __init__(self, dims: int, *, L: object = None, unit: object = None, domain: object = None):
         if dims != self.dimensions:
@@ -128,6 +130,10 @@ class ConstructIndex(Index):
         if SHRUNK * len(self._boxes) < self._tuned_for - 1_024 or self._boxes.sparse:
             self._boxes.compact()
             self._build()
+
+    def _ks(self) -> list[int]:
+        """The logarithms of L to choose among."""
+        return list(range(self.most_k + 1)) if self._given_k is None else [self._given_k]
 
     def _free_to_tune(self) -> bool:
         return None in (self._given_k, self._given_unit, self._given_domain)

@@ -29,6 +29,8 @@ MOST_CELLS = 2**22
 
 # Nanoseconds: a row, a list on its way, an id moved, the first cut to compare.
 ROW, LIST, MOVE, CUT = 8.0, 2.0, 0.12, 4.0
+# A cut by dimensions: its bytes (a range and an id, or a slot), and nanoseconds to compare it.
+CUT_BYTES, COMPARE = {1: 24, 2: 5}, {1: 4.0, 2: 6.0}
 # Nanoseconds for a line of memory, when the index fits into so many bytes.
 MEMORY = ((2**19, 0.6), (2**23, 2.0), (2**24, 3.0), (2**25, 5.0), (math.inf, 7.0))
 # What a byte for each box may cost in nanoseconds of search: more, the more there are of them
@@ -41,14 +43,11 @@ CROWDED = 16
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What a sample of boxes costs on some cells: lists in all, lists that a search reads, entries
-    and cuts of each level (whose constructs are 2^level cells wide), bytes and comparison of a
-    cut."""
+    and cuts of each level (whose constructs are 2^level cells wide)."""
 
     heads: int
     lists: int
     levels: Integers
-    cut_bytes: int
-    compare: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +138,22 @@ def estimate(axes: tuple[Axis, ...], crowd: float, n: int, sampled: int, costs: 
     Were points everywhere alike, they would meet the cuts of an average cell. But points are where
     borders are, and `crowd` is how many times more of the cuts are there.
     """
-    scale = n / max(sampled, 1)
+    dims, scale = len(axes), n / max(sampled, 1)
     cells = float(math.prod(axis.cells for axis in axes))
     wholes, cuts = (float(x) for x in costs.levels.sum(axis=1))
-    areas = 2.0 ** (len(axes) * np.arange(costs.levels.shape[1]))
+    areas = 2.0 ** (dims * np.arange(costs.levels.shape[1]))
     covered, cut = (float(x) for x in costs.levels @ areas)
-    size = 8.0 * costs.heads + scale * (5 * wholes + costs.cut_bytes * cuts)
+    size = 8.0 * costs.heads + scale * (5 * wholes + CUT_BYTES[dims] * cuts)
     moved = scale * covered / cells
     compared = scale * cut / cells * max(1.0, crowd)
     line = line_cost(size)
-    time = ROW + costs.lists * (LIST + 2 * line) + MOVE * moved + costs.compare * compared
+    time = ROW + costs.lists * (LIST + 2 * line) + MOVE * moved + COMPARE[dims] * compared
     time += CUT * min(1.0, compared)
-    time += line * (4 * moved + costs.cut_bytes * compared) / 64
+    time += line * (4 * moved + CUT_BYTES[dims] * compared) / 64
     for axis in axes:
         if len(axis.edges):
             time += 3 * line + 8
-    return Estimate(time, size + (16 * len(axes) + 18) * n, costs.lists, moved, compared)
+    return Estimate(time, size + (16 * dims + 18) * n, costs.lists, moved, compared)
 
 
 def equal_grids(
