@@ -39,10 +39,11 @@ class Index(ABC):
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:
         boxes = checked_boxes(lo, hi, ids, self.dims)
-        if self._boxes.has_any(boxes.ids):
+        slots = self._boxes.add(boxes.ids, boxes.lo, boxes.hi)
+        if slots is None:
             known = self._boxes.find(boxes.ids) >= 0
             raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
-        self._add(self._boxes.add(boxes.ids, boxes.lo, boxes.hi))
+        self._add(slots)
 
     def remove(self, ids: npt.ArrayLike) -> None:
         gone = _ids(ids)
@@ -133,16 +134,12 @@ def _all_below(low: Doubles, high: Doubles) -> bool:  # pragma: no cover - compi
 
 def _matrix(values: npt.ArrayLike, name: str) -> Doubles:
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InvalidRange(f"{name} must be numbers: {error}") from None
     if array.ndim not in (1, 2):
         raise InvalidRange(f"{name} must have one or two axes, not shape {array.shape}")
-    return np.ascontiguousarray(array.reshape(len(array), -1) if array.size else _empty(array))
-
-
-def _empty(array: Doubles) -> Doubles:
-    return array.reshape(0, array.shape[1] if array.ndim == 2 else 1)
+    return array if array.ndim == 2 else array.reshape(-1, 1)
 
 
 def _points(points: npt.ArrayLike, dims: int) -> Doubles:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from watchline.index.constructs import ConstructIndex, no_levels
 from watchline.index.grid import Axis, cell_at, span_of
-from watchline.index.lists import Pieces, Store, first_cut, read_head
+from watchline.index.lists import Pieces, Store, append_to, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
@@ -47,6 +47,13 @@ class ContainmentEncodedIntervals(ConstructIndex):
 
     def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
         return _pieces_of(self.shape.axes[0], self.shape.k, rows, slots, self._levels, sign)
+
+    def _enter(self, slots: Slots) -> None:
+        axis, k, boxes = self.shape.axes[0], self.shape.k, self._boxes
+        tree, leaves = self._count(), leaves_of(self.shape.segments[0])
+        store = self._lists.store
+        count = _enter(axis, k, tree, leaves, boxes.rows, boxes.ids, slots, self._levels, store)
+        self._entered(slots, *count)
 
     def _fill(
         self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
@@ -118,6 +125,24 @@ def _decompose(
             n = _pieces(span.first, span.end, k, tree, leaves, lists, n, levels, sign)
         owners[begin:n] = slots[i]
     return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
+
+
+@nb.njit(cache=True, nogil=True)
+def _enter(
+    axis: Axis,
+    k: int,
+    tree: int,
+    leaves: int,
+    rows: Doubles,
+    ids: Integers,
+    slots: Slots,
+    levels: Integers,
+    store: Store,
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Ranges into the lists; their whole entries, their cuts, and how many found room."""
+    pieces = _decompose(axis, k, tree, leaves, rows, slots, levels, 1)
+    done, _ = append_to(store, *pieces, rows, ids, 0)
+    return len(pieces[0]), len(pieces[2]), done
 
 
 @nb.njit(cache=True, nogil=True)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from watchline.errors import InvalidRange
 from watchline.index.constructs import ConstructIndex, no_levels
 from watchline.index.grid import Axis, Span, cell_at, span_of
-from watchline.index.lists import Pieces, Store, first_cut, read_head
+from watchline.index.lists import Pieces, Store, append_to, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape, objective
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
@@ -56,7 +56,9 @@ class ContainmentEncodedSquares(ConstructIndex):
             for rim in ((FEW, ALL) if unit is None else (ALL,))
         }
         self._rim = min(shapes, key=lambda rim: objective(shapes[rim], len(lo)))
-        return shapes[self._rim]
+        best = shapes[self._rim]
+        self._layout = _layout(best.axes, best.k)
+        return best
 
     def _costs(self, rim: int, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
         levels, layout = no_levels(), _layout(axes, k)
@@ -65,21 +67,25 @@ class ContainmentEncodedSquares(ConstructIndex):
         lists = int(np.count_nonzero(levels.sum(axis=0)))
         return Costs(int(layout[k + 1, 0]), max(lists, 1), levels)
 
-    def _layout(self) -> Integers:
-        return _layout(self.shape.axes, self.shape.k)
-
     def _count(self) -> int:
         """Property 1: 4/3 R² - R² / (3 · 4^k)."""
-        return int(self._layout()[self.shape.k + 1, 0])
+        return int(self._layout[self.shape.k + 1, 0])
 
     def _more(self) -> int:
-        return int(self._layout()[-1, 0]) - self._count()
+        return int(self._layout[-1, 0]) - self._count()
 
     def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
-        shape, layout = self.shape, self._layout()
-        return Pieces(
-            *_decompose(*shape.axes, shape.k, layout, self._rim, rows, slots, self._levels, sign)
-        )
+        return Pieces(*_decompose(*self._tuning(), rows, slots, self._levels, sign))
+
+    def _tuning(self) -> tuple[Axis, Axis, int, Integers, int]:
+        """What a kernel decomposes by."""
+        x, y = self.shape.axes
+        return x, y, self.shape.k, self._layout, self._rim
+
+    def _enter(self, slots: Slots) -> None:
+        boxes, store = self._boxes, self._lists.store
+        count = _enter(*self._tuning(), boxes.rows, boxes.ids, slots, self._levels, store)
+        self._entered(slots, *count)
 
     def _fill(
         self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
@@ -89,7 +95,7 @@ class ContainmentEncodedSquares(ConstructIndex):
         return _search(
             *shape.axes,
             shape.k,
-            self._layout(),
+            self._layout,
             levels,
             self._lists.store,
             self._boxes.rows,
@@ -238,6 +244,25 @@ def _decompose(
         n = _peel(inner_x, inner_y, level, k, top, layout, across, lists, n, levels, sign)
         owners[begin:n] = slots[i]
     return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
+
+
+@nb.njit(cache=True, nogil=True)
+def _enter(
+    axis_x: Axis,
+    axis_y: Axis,
+    k: int,
+    layout: Integers,
+    rim: int,
+    rows: Doubles,
+    ids: Integers,
+    slots: Slots,
+    levels: Integers,
+    store: Store,
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Boxes into the lists; their whole entries, their cuts, and how many found room."""
+    pieces = _decompose(axis_x, axis_y, k, layout, rim, rows, slots, levels, 1)
+    done, _ = append_to(store, *pieces, rows, ids, 0)
+    return len(pieces[0]), len(pieces[2]), done
 
 
 @nb.njit(cache=True, nogil=True)

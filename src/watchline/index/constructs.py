@@ -118,10 +118,23 @@ class ConstructIndex(Index):
             self._build()
             return
         self._inserted += len(slots)
-        pieces = self._decompose(self._boxes.rows, slots, 1)
-        self._lists.append(pieces, self._boxes, lambda: self._count() + self._more())
-        if self._is_crowded(pieces.cut_lists):
+        self._enter(slots)
+        if self._is_crowded(slots):
             self._build()
+
+    def _enter(self, slots: Slots) -> None:
+        """Boxes into the lists. A kind with a kernel for that does it in one call."""
+        self._append(self._decompose(self._boxes.rows, slots, 1), 0)
+
+    def _entered(self, slots: Slots, wholes: int, cuts: int, done: int) -> None:
+        """A kernel put in `done` of these entries; the rest waits for room."""
+        if done < wholes + cuts:
+            self._append(self._decompose(self._boxes.rows, slots, 0), done)
+        else:
+            self._lists.count_in(wholes, cuts)
+
+    def _append(self, pieces: Pieces, done: int) -> None:
+        self._lists.append(pieces, self._boxes, lambda: self._count() + self._more(), done)
 
     def _discard(self, slots: Slots) -> None:
         self._lists.remove(self._decompose(self._boxes.rows, slots, -1), self._boxes)
@@ -141,16 +154,20 @@ class ConstructIndex(Index):
     def _has_grown(self) -> bool:
         return self._free_to_tune() and len(self._boxes) > GROWN * self._tuned_for + 256
 
-    def _is_crowded(self, lists: Integers) -> bool:
+    def _is_crowded(self, slots: Slots) -> bool:
         """Whether new cuts fell where there are far more than a fair share of them.
 
         Asked when a quarter as many boxes have come as there were, so that tuning anew costs each
         of them little: borders that wander off are followed even if their number stays the same.
+        Of boxes that come one by one, every sixteenth is asked about.
         """
         if 4 * self._inserted < self._tuned_for or not self._free_to_tune():
             return False
+        if self._inserted % 16 >= len(slots):
+            return False
         share = self._lists.cut_entries // max(1, len(self._lists) // 2)
-        return self._lists.longest(lists) > LONG + 16 * share
+        cuts = self._decompose(self._boxes.rows, slots, 0).cut_lists
+        return self._lists.longest(cuts) > LONG + 16 * share
 
 
 def no_levels() -> Integers:

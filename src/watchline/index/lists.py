@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
-from watchline.index.vector import SLACK, bit_length, leaf
+from watchline.index.vector import SLACK, bit_length, leaf, prefetch
 
 Words = npt.NDArray[Any]
 Heads = npt.NDArray[np.uint64]
@@ -35,6 +35,8 @@ _FULL, _ROOM, _MISSING = -1, -2, -3
 _SHORT = 2**16 - 1
 # Removing fewer entries than this goes entry by entry; more go through each list once.
 _MANY = 64
+# Entries whose lists are fetched ahead together when they are appended.
+_AHEAD = 64
 
 _U16, _U32 = np.uint64(16), np.uint64(32)
 _LOW16, _LOW32 = np.uint64(2**16 - 1), np.uint64(2**32 - 1)
@@ -124,11 +126,12 @@ class Lists:
 
     # --- entries come and go
 
-    def append(self, pieces: Pieces, boxes: BoxTable, count: Callable[[], int]) -> None:
-        """Entries; `count` is asked when there is one for a list that is not there yet."""
-        done = 0
+    def append(
+        self, pieces: Pieces, boxes: BoxTable, count: Callable[[], int], done: int = 0
+    ) -> None:
+        """Entries from number `done` on; `count` is asked for lists that are not there yet."""
         while True:
-            done, why = _append(self.store, *pieces, boxes.rows, boxes.ids, done)
+            done, why = append_to(self.store, *pieces, boxes.rows, boxes.ids, done)
             if not why:
                 break
             if why == _ROOM:
@@ -137,8 +140,12 @@ class Lists:
                 self._widen()
             else:
                 self._extend(count())
-        self.whole_entries += len(pieces.lists)
-        self.cut_entries += len(pieces.cut_lists)
+        self.count_in(len(pieces.lists), len(pieces.cut_lists))
+
+    def count_in(self, wholes: int, cuts: int) -> None:
+        """So many entries were appended."""
+        self.whole_entries += wholes
+        self.cut_entries += cuts
 
     def remove(self, pieces: Pieces, boxes: BoxTable) -> None:
         """Drop entries that are there."""
@@ -170,10 +177,14 @@ class Lists:
         size = len(old.words) + max(len(old.words) // 8, 1_024)
         if size > 2**31:
             raise MemoryError("the lists of one index hold at most 2^31 words")
-        new = self._made(old.heads, size)
-        new.words[: len(old.words)] = old.words
-        new.runs[:] = old.runs
-        self.store = new
+        words = old.words
+        if words.base is None and words.flags.writeable:
+            # The pool is one large piece of memory: the system moves it without copying.
+            words.resize(size + size % 2, refcheck=False)
+        else:
+            words = np.concatenate([words, np.empty(size + size % 2 - len(words), words.dtype)])
+        words[-SLACK:] = 0
+        self.store = old._replace(words=words, doubles=words.view(np.float64))
 
     def _widen(self) -> None:
         """Heads with room for any count."""
@@ -307,7 +318,7 @@ def _make_room(store: Store, c: int, wholes: int, cuts: int) -> int:  # pragma: 
 
 
 @nb.njit(cache=True, nogil=True)
-def _append(
+def append_to(
     store: Store,
     lists: Integers,
     owners: Slots,
@@ -318,20 +329,41 @@ def _append(
     done: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Append from entry `done` on, cuts last; the first not appended, and why not (0: all were)."""
-    for i in range(done, len(lists) + len(cut_lists)):
-        j = i - len(lists)
-        c = lists[i] if j < 0 else cut_lists[j]
-        _, wholes, cuts = _list(store, min(c, len(store.heads) - 1))
-        start = _make_room(store, c, wholes + (j < 0), cuts + (j >= 0))
-        if start < 0:
-            return i, start
-        if j < 0:
-            store.words[start + wholes] = ids[owners[i]]
-        else:
-            place = first_cut(start, wholes, cuts + 1, store.cut)
-            _write_cut(store, place, cut_owners[j], rows, ids)
-        _write_head(store.heads, c, start, wholes + (j < 0), cuts + (j >= 0))
-    return len(lists) + len(cut_lists), 0
+    total = len(lists) + len(cut_lists)
+    for begin in range(done, total, _AHEAD):
+        end = min(begin + _AHEAD, total)
+        _fetch_ends(store, lists, cut_lists, begin, end)
+        for i in range(begin, end):
+            j = i - len(lists)
+            c = lists[i] if j < 0 else cut_lists[j]
+            _, wholes, cuts = _list(store, min(c, len(store.heads) - 1))
+            start = _make_room(store, c, wholes + (j < 0), cuts + (j >= 0))
+            if start < 0:
+                return i, start
+            if j < 0:
+                store.words[start + wholes] = ids[owners[i]]
+            else:
+                place = first_cut(start, wholes, cuts + 1, store.cut)
+                _write_cut(store, place, cut_owners[j], rows, ids)
+            _write_head(store.heads, c, start, wholes + (j < 0), cuts + (j >= 0))
+    return total, 0
+
+
+@nb.njit(cache=True, nogil=True)
+def _fetch_ends(
+    store: Store, lists: Integers, cut_lists: Integers, begin: int, end: int
+) -> None:  # pragma: no cover - compiled
+    """Ask for the heads of some lists, then for the places where these go on."""
+    last = len(store.heads) - 1
+    for i in range(begin, end):
+        c = lists[i] if i < len(lists) else cut_lists[i - len(lists)]
+        prefetch(store.heads, min(c, last) * store.heads.ndim)
+    for i in range(begin, end):
+        whole = i < len(lists)
+        c = lists[i] if whole else cut_lists[i - len(lists)]
+        start, wholes, cuts = _list(store, min(c, last))
+        place = start + wholes if whole else first_cut(start, wholes, cuts, store.cut)
+        prefetch(store.words, place)
 
 
 @nb.njit(cache=True, nogil=True)

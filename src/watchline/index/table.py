@@ -71,14 +71,17 @@ class BoxTable:
         """The slot of each id, -1 where there is none."""
         return _find(self._hash, self.ids, ids)
 
-    def has_any(self, ids: Integers) -> bool:
-        return _has_any(self._hash, self.ids, ids)
-
-    def add(self, ids: Integers, lo: Doubles, hi: Doubles) -> Slots:
-        """Take in boxes whose ids are new; their slots."""
-        self._reserve(len(ids))
-        slots, narrow = _fill_rows(self.rows, self.ids, self._free[: self._free_count], lo, hi, ids)
-        _enter(self._hash, self.ids, slots)
+    def add(self, ids: Integers, lo: Doubles, hi: Doubles) -> Slots | None:
+        """Take in boxes; their slots. None, and nothing taken in, if an id is there already."""
+        if not self._has_room(len(ids)):
+            if (self.find(ids) >= 0).any():
+                return None
+            self._reserve(len(ids))
+        slots, narrow = _take_in(
+            self._hash, self.rows, self.ids, self._free, self._free_count, lo, hi, ids
+        )
+        if len(slots) < len(ids):
+            return None
         self._free_count -= len(ids)
         self._count += len(ids)
         self.narrow &= narrow
@@ -109,6 +112,9 @@ class BoxTable:
     def living(self) -> Slots:
         """The slots in use, in order."""
         return np.flatnonzero(~np.isnan(self.lo[:, 0])).astype(np.int32)
+
+    def _has_room(self, count: int) -> bool:
+        return count <= self._free_count and 3 * (self._count + count) <= 2 * len(self._hash)
 
     def _reserve(self, count: int) -> None:
         if count > self._free_count:
@@ -155,20 +161,28 @@ def _find(table: Slots, ids: Integers, wanted: Integers) -> Slots:  # pragma: no
 
 
 @nb.njit(cache=True, nogil=True)
-def _has_any(table: Slots, ids: Integers, wanted: Integers) -> bool:  # pragma: no cover - compiled
-    return _find(table, ids, wanted).max() >= 0 if len(wanted) else False
-
-
-@nb.njit(cache=True, nogil=True)
-def _fill_rows(
-    rows: Doubles, ids: Integers, free: Slots, lo: Doubles, hi: Doubles, new: Integers
+def _take_in(
+    table: Slots,
+    rows: Doubles,
+    ids: Integers,
+    free: Slots,
+    free_count: int,
+    lo: Doubles,
+    hi: Doubles,
+    new: Integers,
 ) -> tuple[Slots, bool]:  # pragma: no cover - compiled
-    """Boxes into free slots, from the end of their list; the slots, and if all ids are narrow."""
+    """Boxes into free slots, from the end of their list; the slots, and if all ids are narrow.
+
+    No slots, and nothing changed, if an id is there already.
+    """
     dims = lo.shape[1]
-    slots = np.empty(len(new), dtype=np.int32)
+    slots = _find(table, ids, new)
+    for i in range(len(new)):
+        if slots[i] >= 0:
+            return slots[:0], True
     narrow = True
     for i in range(len(new)):
-        slot = free[len(free) - 1 - i]
+        slot = free[free_count - 1 - i]
         for d in range(dims):
             # Zero has one sign.
             rows[slot, d] = lo[i, d] + 0.0
@@ -176,6 +190,7 @@ def _fill_rows(
         ids[slot] = new[i]
         slots[i] = slot
         narrow &= -_NARROW <= new[i] < _NARROW
+    _enter(table, ids, slots)
     return slots, narrow
 
 
