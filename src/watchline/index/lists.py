@@ -229,14 +229,15 @@ def _list(store: Store, c: int) -> tuple[Int, Int, Int]:  # pragma: no cover - c
 @nb.njit(cache=True, nogil=True)
 def _need(wholes: int, cuts: int, cut: int) -> int:  # pragma: no cover - compiled
     """Words of a list; bounds may have to skip one to stand at an even place."""
-    return wholes + cuts * cut + (1 if cuts > 0 and cut > 1 else 0)
+    return wholes + cuts * cut + ((cuts > 0) & (cut > 1))
 
 
 @nb.njit(cache=True, nogil=True)
 def _capacity(words: int) -> int:  # pragma: no cover - compiled
-    """The least of 1, 2, 3, 4, 6, 8, 12 … that is enough."""
+    """The least of 1, 2, 3, 4, 6, 8, 12 … that is enough, without a branch."""
     power = 1 << bit_length(words - 1)
-    return (power >> 2) * 3 if words <= (power >> 2) * 3 else power
+    quarter = power >> 2
+    return power - quarter * (words <= 3 * quarter)
 
 
 @nb.njit(cache=True, nogil=True)
