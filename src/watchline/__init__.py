@@ -23,6 +23,7 @@ from watchline.errors import (
     EngineError,
     InvalidQuery,
     InvalidRange,
+    InvalidState,
     QuerySyntaxError,
     SchemaMismatch,
     UnknownAttribute,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from watchline import evaluate, index, model, sql
     from watchline.catalog import Catalog
     from watchline.spark import matches, session
+    from watchline.tracking import Tracker
 
 
 __all__ = [
@@ -47,8 +49,10 @@ __all__ = [
     "EngineError",
     "InvalidQuery",
     "InvalidRange",
+    "InvalidState",
     "QuerySyntaxError",
     "SchemaMismatch",
+    "Tracker",
     "UnknownAttribute",
     "UnknownQuery",
     "UnknownStream",
@@ -63,8 +67,13 @@ __all__ = [
     "sql",
 ]
 
-_MODULES = ("catalog", "evaluate", "index", "matching", "model", "spark", "sql")
-_FUNCTIONS = {"Catalog": "catalog", "matches": "spark", "session": "spark"}
+_MODULES = ("catalog", "evaluate", "index", "matching", "model", "spark", "sql", "tracking")
+_FUNCTIONS = {
+    "Catalog": "catalog",
+    "Tracker": "tracking",
+    "matches": "spark",
+    "session": "spark",
+}
 
 
 def __getattr__(name: str) -> Any:

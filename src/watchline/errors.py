@@ -54,6 +54,10 @@ class SchemaMismatch(WatchlineError, ValueError):
     """Rows or a DataFrame lack a declared column, or have it with another type."""
 
 
+class InvalidState(WatchlineError, ValueError):
+    """A saved state that is damaged, of another format, or of another catalog or stream."""
+
+
 class EngineError(WatchlineError):
     """Spark or Java is missing, too old, or used in a way that Watchline cannot support."""
 

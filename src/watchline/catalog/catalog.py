@@ -7,6 +7,7 @@ a command is either refused and nothing has changed, or it is durable when the c
 
 from __future__ import annotations
 
+import hashlib
 import random
 import threading
 import time
@@ -76,13 +77,16 @@ class Catalog:
         catalog = cls.__new__(cls)
         catalog.uri = catalog.folder = catalog.storage_options = None
         catalog.id = ""
+        texts = [statements] if isinstance(statements, str) else list(statements)
         catalog._setup(MemoryLog())
-        for text in [statements] if isinstance(statements, str) else statements:
+        for text in texts:
             catalog.execute(text)
+        catalog._origin = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
         return catalog
 
     def _setup(self, log: Log) -> None:
         self._log = log
+        self._origin = ""
         self._state = State()
         self._lock = threading.RLock()
         self._seen = 0.0
@@ -95,6 +99,11 @@ class Catalog:
         """Statements that make a catalog with the streams and queries of the newest version."""
         state = self._refresh()
         return tuple(map(repr, [*state.streams.values(), *state.queries()]))
+
+    @property
+    def identity(self) -> str:
+        """What tells this catalog from others: its id, or the statements it was made of."""
+        return self.id or self._origin
 
     @property
     def version(self) -> int:

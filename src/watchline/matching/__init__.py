@@ -5,7 +5,21 @@ search.py  rows -> candidates of each part, through its indexes
 engine.py  rows -> pairs of row and query
 """
 
-from watchline.matching.engine import Base, Matcher, Pairs, prepare
-from watchline.matching.plan import Part, Plan, Residue, plan
+from watchline.matching.engine import Base, Layer, Matcher, Pairs, base_of, match, prepare
+from watchline.matching.plan import Part, Plan, Residue, is_static, narrowed, plan
 
-__all__ = ["Base", "Matcher", "Pairs", "Part", "Plan", "Residue", "plan", "prepare"]
+__all__ = [
+    "Base",
+    "Layer",
+    "Matcher",
+    "Pairs",
+    "Part",
+    "Plan",
+    "Residue",
+    "base_of",
+    "is_static",
+    "match",
+    "narrowed",
+    "plan",
+    "prepare",
+]

@@ -9,7 +9,7 @@ registered and a mark on what it dropped; when the small ones have grown, all be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns, contains, holds
 from watchline.matching.plan import Plan, Residue, plan
 from watchline.matching.search import PartSearch
-from watchline.model import Circle, Conjunction, Stream
+from watchline.model import Circle, Conjunction, Emit, Stream
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -55,13 +55,33 @@ class Base:
     searches: tuple[PartSearch, ...]
 
 
-def prepare(queries: Queries, stream: Stream) -> Base:
-    made = plan(queries, stream)
+def prepare(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Base:
+    return base_of(plan(queries, stream, emit), stream)
+
+
+def base_of(made: Plan, stream: Stream) -> Base:
     return Base(stream, made, tuple(PartSearch.over(part) for part in made.parts))
 
 
+def match(
+    base: Base, columns: Columns, searches: Iterable[PartSearch]
+) -> tuple[Integers, Integers]:
+    """Rows and the numbers of the queries that these parts of the base find for them."""
+    made = base.plan
+    hits = [search.candidates(columns) for search in searches]
+    if len(hits) == 1:
+        [(rows, conjunctions)] = hits
+    else:
+        rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
+        conjunctions = np.concatenate([np.empty(0, np.int64), *(c for _, c in hits)])
+    if made.residues:
+        kept = _refine(made, rows, conjunctions, columns, base.stream)
+        rows, conjunctions = rows[kept], conjunctions[kept]
+    return _once(rows, made.query[conjunctions], made.several)
+
+
 @dataclass
-class _Layer:
+class Layer:
     """A base and which of its queries still live."""
 
     base: Base
@@ -117,7 +137,7 @@ class Matcher:
         base = self._base_at(version)
         self.stream = base.stream
         self.version = version
-        self._layers = [_Layer(base)]
+        self._layers = [Layer(base)]
 
     def __len__(self) -> int:
         return sum(int(layer.alive.sum()) for layer in self._layers)
@@ -130,11 +150,7 @@ class Matcher:
             commits = self._changes(self.version, version) if version > self.version else None
         except UnknownVersion:
             commits = None
-        if (
-            commits is None
-            or len(commits) > MAX_COMMITS
-            or any(self._name in c.dropped_streams for c in commits)
-        ):
+        if commits is None or not self._can_follow(commits):
             self._build(version)
             return
         for commit in commits:
@@ -145,42 +161,45 @@ class Matcher:
         if len(sizes) > MAX_LAYERS or young > REBUILD_SHARE * sum(sizes) + 1_000:
             self._build(version)
 
+    def _can_follow(self, commits: list[Commit]) -> bool:
+        return len(commits) <= MAX_COMMITS and not any(
+            self._name in commit.dropped_streams for commit in commits
+        )
+
     def _apply(self, commit: Commit) -> None:
+        self._taken(commit)
+
+    def _taken(self, commit: Commit) -> Base:
+        """Drop and add what the commit does; gives what it adds."""
         if commit.dropped:
             ids = pa.array(sorted(commit.dropped), pa.string())
             for layer in self._layers:
                 layer.drop(ids)
-        added = prepare(commit.added, self.stream)
+        added = self._prepare(commit.added)
         if len(added.plan):
-            self._layers.append(_Layer(added))
+            self._layers.append(Layer(added))
+        return added
+
+    def _prepare(self, queries: Queries) -> Base:
+        return prepare(queries, self.stream)
 
     def match(self, rows: pa.RecordBatch | pa.Table) -> Pairs:
         """All pairs of a row and a query it satisfies."""
         columns = Columns(rows, self.stream)
-        found = [_match_layer(layer, columns, self.stream) for layer in self._layers]
+        found = [_match_layer(layer, columns) for layer in self._layers]
         return Pairs(
             np.concatenate([rows_ for rows_, _ in found]),
             pa.concat_arrays([ids for _, ids in found]),
         )
 
 
-def _match_layer(layer: _Layer, columns: Columns, stream: Stream) -> tuple[Integers, pa.Array]:
-    made = layer.base.plan
-    hits = [search.candidates(columns) for search in layer.base.searches]
-    if len(hits) == 1:
-        [(rows, conjunctions)] = hits
-    else:
-        rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
-        conjunctions = np.concatenate([np.empty(0, np.int64), *(c for _, c in hits)])
-    if made.residues:
-        kept = _refine(made, rows, conjunctions, columns, stream)
-        rows, conjunctions = rows[kept], conjunctions[kept]
-    queries = made.query[conjunctions]
+def _match_layer(layer: Layer, columns: Columns) -> tuple[Integers, pa.Array]:
+    base = layer.base
+    rows, queries = match(base, columns, base.searches)
     if layer.dead:
         living = layer.alive[queries]
         rows, queries = rows[living], queries[living]
-    rows, queries = _once(rows, queries, made.several)
-    return rows, made.ids.take(pa.array(queries))
+    return rows, base.plan.ids.take(pa.array(queries))
 
 
 def _refine(

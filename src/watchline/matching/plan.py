@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,9 +66,11 @@ class Part:
     """Boxes over the same attributes, those of one key value side by side.
 
     The boxes of `keys[k]` are `starts[k]:starts[k + 1]`; without a key there is one such run. `lo`
-    and `hi` are (axes, n); box j stands for the conjunction with number `conjunctions[j]`.
+    and `hi` are (axes, n); box j stands for the conjunction with number `conjunctions[j]`. The
+    boxes of a `whole` part are each all of their query: no residue, no alternative, no other key.
     """
 
+    whole: bool
     key: Attribute | None
     axes: tuple[Attribute, ...]
     keys: pa.Array | None
@@ -92,22 +94,53 @@ class Plan:
     circles: Doubles
     # Queries of several conjunctions can meet a row more than once.
     several: npt.NDArray[np.bool_]
+    # The life time of each query, 0 for ever; and which of `uses` are the attributes it reads.
+    lifetime: Integers
+    use: Integers
+    uses: tuple[frozenset[str], ...]
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-def plan(queries: Queries, stream: Stream) -> Plan:
-    """The plan for the EMIT MATCHES queries over the stream alone."""
-    draft = _Draft(stream)
+def plan(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Plan:
+    """The plan for the queries over the stream alone that emit this.
+
+    Moving and kNN queries are in it with the attributes they use, and without boxes. For changes,
+    boxes that are all of their query stand in parts of their own.
+    """
+    draft = _Draft(stream, apart=emit is Emit.CHANGES)
     for entry in queries.entries.values():
         query = entry.query
-        if query.emit is Emit.MATCHES and not query.is_join and query.stream == stream.name:
+        if query.emit is emit and not query.is_join and query.stream == stream.name:
             draft.add(query)
     for block in queries.blocks:
-        if block.emit is Emit.MATCHES and block.stream == stream.name:
+        if block.emit is emit and block.stream == stream.name:
             draft.add_block(block)
     return draft.finish(queries.version)
+
+
+def narrowed(made: Plan, queries: Integers) -> Plan:
+    """The same plan with the boxes of these queries alone."""
+    wanted = np.zeros(len(made), dtype=np.bool_)
+    wanted[queries] = True
+    return replace(made, parts=tuple(_narrowed(part, wanted[made.query]) for part in made.parts))
+
+
+def _narrowed(part: Part, wanted: npt.NDArray[np.bool_]) -> Part:
+    kept = np.flatnonzero(wanted[part.conjunctions])
+    return replace(
+        part,
+        starts=np.searchsorted(kept, part.starts).astype(np.int64),
+        lo=part.lo[:, kept].copy(),
+        hi=part.hi[:, kept].copy(),
+        conjunctions=part.conjunctions[kept],
+    )
+
+
+def is_static(query: Query) -> bool:
+    """Whether a row alone decides if it is in the query's answer."""
+    return query.knn is None and not query.focals
 
 
 @dataclass
@@ -120,11 +153,16 @@ class _Rows:
     conjunctions: list[Integers] = field(default_factory=list)
 
 
+# Whether its boxes are whole, the key, and the axes.
+_PartKey = tuple[bool, "Attribute | None", tuple[Attribute, ...]]
+
+
 class _Draft:
     """A plan in the making."""
 
-    def __init__(self, stream: Stream):
+    def __init__(self, stream: Stream, apart: bool):
         self._stream = stream
+        self._apart = apart
         self._point = tuple(stream.attribute(name) for name in stream.point or ())
         self._ids: list[pa.Array] = []
         self._queries = 0
@@ -132,13 +170,18 @@ class _Draft:
         self._residue: list[Integers] = []
         self._conjunctions = 0
         self._residues: dict[Residue, int] = {}
-        self._rows: dict[tuple[Attribute | None, tuple[Attribute, ...]], _Rows] = defaultdict(_Rows)
+        self._lifetime: list[Integers] = []
+        self._use: list[Integers] = []
+        self._uses: dict[frozenset[str], int] = {}
+        self._rows: dict[_PartKey, _Rows] = defaultdict(_Rows)
 
     def add(self, query: Query) -> None:
         number = self._queries
-        self._ids.append(pa.array([query.id], pa.string()))
-        self._queries += 1
-        for alternative in query.where:
+        used = {a.name for a in query.attributes()}
+        if query.region is not None or query.knn is not None:
+            used.update(self._stream.point or ())
+        self._new_queries(pa.array([query.id], pa.string()), query.lifetime or 0, used)
+        for alternative in query.where if is_static(query) else ():
             self._add_conjunction(alternative, query, number)
 
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
@@ -155,8 +198,9 @@ class _Draft:
         left = Residue(tuple(residual), region if isinstance(region, (Circle, Polygon)) else None)
         conjunction = self._new_conjunctions(number, self._residue_number(left), 1)
         axes = tuple(sorted(ranges))
-        rows = self._rows[key.attribute if key else None, axes]
         values: tuple[Any, ...] = _key_values(key) if key else (None,)
+        whole = self._apart and not left and len(query.where) == len(values) == 1
+        rows = self._rows[whole, key.attribute if key else None, axes]
         rows.keys += values
         rows.lo.append(np.tile([float(ranges[a].lo) for a in axes], (len(values), 1)))
         rows.hi.append(np.tile([float(ranges[a].hi) for a in axes], (len(values), 1)))
@@ -210,20 +254,27 @@ class _Draft:
             return
         n = len(chosen)
         numbers = np.arange(self._queries, self._queries + n)
-        self._ids.append(block.ids.take(pa.array(chosen)))
-        self._queries += n
+        attributes = (*block.doubles, *block.integers)
+        used = {a.name for a in (*attributes, *block.strings)}
+        self._new_queries(block.ids.take(pa.array(chosen)), 0, used)
         first, last = block.first[chosen], block.last[chosen]
         lows = np.where(first == MIN_BIGINT, -INF, first.astype(np.float64))
         highs = np.where(last == MAX_BIGINT, INF, last.astype(np.float64) + 1)
-        attributes = (*block.doubles, *block.integers)
         order = sorted(range(len(attributes)), key=lambda k: attributes[k])
         axes = tuple(attributes[k] for k in order)
         key = block.strings[0] if block.strings else None
-        rows = self._rows[key, axes]
+        rows = self._rows[self._apart, key, axes]
         rows.keys += block.keys[0].take(pa.array(chosen)).to_pylist() if key else [None] * n
         rows.lo.append(np.concatenate([block.lo[chosen], lows], axis=1)[:, order])
         rows.hi.append(np.concatenate([block.hi[chosen], highs], axis=1)[:, order])
         rows.conjunctions.append(self._new_conjunctions(numbers, -1, n))
+
+    def _new_queries(self, ids: pa.Array, lifetime: int, used: set[str]) -> None:
+        use = self._uses.setdefault(frozenset(used), len(self._uses))
+        self._ids.append(ids)
+        self._lifetime.append(np.full(len(ids), lifetime, dtype=np.int64))
+        self._use.append(np.full(len(ids), use, dtype=np.int64))
+        self._queries += len(ids)
 
     def _new_conjunctions(self, query: int | Integers, residue: int, count: int) -> Integers:
         self._query.append(np.broadcast_to(np.asarray(query, dtype=np.int64), (count,)))
@@ -240,27 +291,31 @@ class _Draft:
         return Plan(
             version=version,
             ids=pa.concat_arrays(self._ids) if self._ids else pa.array([], pa.string()),
-            parts=tuple(_part(key, axes, rows) for (key, axes), rows in self._rows.items()),
+            parts=tuple(_part(*of, rows) for of, rows in self._rows.items()),
             query=query,
             residue=_joined(self._residue, np.int64),
             residues=tuple(self._residues),
             circles=_circles(self._residues),
             several=np.bincount(query, minlength=self._queries) > 1,
+            lifetime=_joined(self._lifetime, np.int64),
+            use=_joined(self._use, np.int64),
+            uses=tuple(self._uses),
         )
 
 
-def _part(key: Attribute | None, axes: tuple[Attribute, ...], rows: _Rows) -> Part:
+def _part(whole: bool, key: Attribute | None, axes: tuple[Attribute, ...], rows: _Rows) -> Part:
     lo, hi = np.concatenate(rows.lo), np.concatenate(rows.hi)
     conjunctions = np.concatenate(rows.conjunctions)
     if key is None:
         starts = np.array([0, len(lo)], dtype=np.int64)
-        return Part(None, axes, None, starts, lo.T.copy(), hi.T.copy(), conjunctions)
+        return Part(whole, None, axes, None, starts, lo.T.copy(), hi.T.copy(), conjunctions)
     kind = pa.string() if key.type is Type.STRING else pa.int64()
     coded = pa.array(rows.keys, kind).dictionary_encode()
     codes = coded.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
     return Part(
+        whole,
         key,
         axes,
         coded.dictionary,

@@ -48,14 +48,14 @@ class PartSearch:
 
     def candidates(self, columns: Columns) -> tuple[Integers, npt.NDArray[np.int64]]:
         """Pairs of a row and a conjunction."""
-        points = _points(self.part.axes, columns)
+        points = points_of(self.part.axes, columns)
         if self.part.key is None:
             if 0 not in self.indexes:
                 starts = np.zeros(len(points), dtype=np.int64)
                 return self._scanned(points, starts, np.full(len(points), self.part.starts[-1]))
             found = self.indexes[0].stab(points)
             return found.rows(), found.ids
-        runs = _runs(self.part, columns)
+        runs = runs_of(self.part, columns)
         starts = np.append(self.part.starts, self.part.starts[-1])
         if not self.indexes:
             return self._scanned(points, starts[runs], starts[runs + 1])
@@ -96,7 +96,7 @@ def _index(part: Part, run: int) -> Index:
     return build(kind, part.lo[:, chosen].T, part.hi[:, chosen].T, part.conjunctions[chosen])
 
 
-def _points(axes: tuple[Attribute, ...], columns: Columns) -> Doubles:
+def points_of(axes: tuple[Attribute, ...], columns: Columns) -> Doubles:
     """The rows as points over the axes; what is no number is NaN. One plain axis is not copied."""
     if len(axes) == 1 and axes[0].type is Type.DOUBLE:
         return columns.values(axes[0]).reshape(-1, 1)  # type: ignore[return-value]
@@ -108,7 +108,7 @@ def _points(axes: tuple[Attribute, ...], columns: Columns) -> Doubles:
     return points
 
 
-def _runs(part: Part, columns: Columns) -> Integers:
+def runs_of(part: Part, columns: Columns) -> Integers:
     """The run of each row's key value; one past the last, which is empty, for an unknown value."""
     assert part.key is not None
     codes = pc.index_in(columns.array(part.key), value_set=part.keys)

@@ -1,0 +1,22 @@
+"""One shard's engine for changes: which objects enter and leave which queries. Without Spark.
+
+flips.py    an old row and a new row -> the boxes that hold only one of them
+watcher.py  the EMIT CHANGES queries of a stream, following the catalog
+rows.py     a batch of rows -> accepted ones, in the order in which they count
+blob.py     the state as bytes
+tracker.py  rows and versions -> changes
+"""
+
+from watchline.tracking.rows import Rejects, accepted
+from watchline.tracking.tracker import Tracker, change_schema
+from watchline.tracking.watcher import WatchBase, Watcher, prepare_changes
+
+__all__ = [
+    "Rejects",
+    "Tracker",
+    "WatchBase",
+    "Watcher",
+    "accepted",
+    "change_schema",
+    "prepare_changes",
+]

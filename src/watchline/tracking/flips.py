@@ -1,0 +1,139 @@
+"""Flips: the boxes of a part that hold the old row or the new one, but not both.
+
+A *move* is an old row that gives way to a new one; either may be missing. A row that is missing, or
+has no finite number on an axis, is a point at +inf there, which no half-open box holds: so first
+rows, last rows and moves between key values all are moves from one point to another below one key.
+Few boxes are compared with both points; for many, the border lists give what lies between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.evaluate import Columns
+from watchline.matching.plan import Part
+from watchline.matching.search import points_of, runs_of
+
+Doubles = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Signs = npt.NDArray[np.int8]
+
+
+class Flips(NamedTuple):
+    """Move `moves[i]` enters (+1) or leaves (-1) the box of conjunction `numbers[i]`."""
+
+    moves: Integers
+    numbers: Integers
+    signs: Signs
+
+
+class Moves(NamedTuple):
+    """Rows `old[i]` and `new[i]` of the columns, -1 for none."""
+
+    old: Integers
+    new: Integers
+
+
+@dataclass(frozen=True)
+class PartFlips:
+    """A part whose boxes decide alone."""
+
+    part: Part
+    lo: Doubles
+    hi: Doubles
+
+    @staticmethod
+    def over(part: Part) -> PartFlips:
+        if part.axes:
+            return PartFlips(part, part.lo, part.hi)
+        # A key alone: every row of that key is within no bounds.
+        n = len(part.conjunctions)
+        return PartFlips(part, np.full((1, n), -np.inf), np.full((1, n), np.inf))
+
+    def flips(self, columns: Columns, moves: Moves) -> Flips:
+        points = self._points(columns)
+        old, new = _at(points, moves.old), _at(points, moves.new)
+        starts = self.part.starts
+        if self.part.key is None:
+            numbers = np.arange(len(old))
+            return self._within(numbers, np.zeros(len(old), np.int64), old, new)
+        # An unknown value, and a row that is missing, have the empty run past the last.
+        none = len(starts) - 1
+        runs = np.append(runs_of(self.part, columns), none)
+        before, after = runs[moves.old], runs[moves.new]
+        same = np.flatnonzero((before == after) & (before != none))
+        left = np.flatnonzero((before != after) & (before != none))
+        came = np.flatnonzero((before != after) & (after != none))
+        nowhere = np.full((len(left) + len(came), points.shape[1]), np.inf)
+        return self._within(
+            np.concatenate([same, left, came]),
+            np.concatenate([before[same], before[left], after[came]]),
+            np.concatenate([old[same], old[left], nowhere[: len(came)]]),
+            np.concatenate([new[same], nowhere[: len(left)], new[came]]),
+        )
+
+    def _points(self, columns: Columns) -> Doubles:
+        if not self.part.axes:
+            return np.zeros((len(columns), 1))
+        points = points_of(self.part.axes, columns)
+        finite = np.isfinite(points)
+        return points if finite.all() else np.where(finite, points, np.inf)
+
+    def _within(self, moves: Integers, runs: Integers, old: Doubles, new: Doubles) -> Flips:
+        """Moves below one run each."""
+        starts = self.part.starts
+        found = _flip_runs(
+            self.lo, self.hi, self.part.conjunctions, starts[runs], starts[runs + 1], old, new
+        )
+        return Flips(moves[found[0]], found[1], found[2])
+
+
+def _at(points: Doubles, rows: Integers) -> Doubles:
+    found = points[rows]
+    found[rows < 0] = np.inf
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _flip_runs(
+    lo: Doubles,
+    hi: Doubles,
+    numbers: Integers,
+    starts: Integers,
+    ends: Integers,
+    old: Doubles,
+    new: Doubles,
+) -> tuple[Any, Any, Any]:  # pragma: no cover - compiled
+    """Each move against the boxes of its run, one by one."""
+    room = len(starts) + 64
+    moves, found, signs = (
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int8),
+    )
+    n = 0
+    for i in range(len(starts)):
+        if n + ends[i] - starts[i] > room:
+            room = 2 * room + ends[i] - starts[i]
+            moves, found, signs = _longer(moves, room), _longer(found, room), _longer(signs, room)
+        for j in range(starts[i], ends[i]):
+            before, after = True, True
+            for d in range(lo.shape[0]):
+                before &= (lo[d, j] <= old[i, d]) & (old[i, d] < hi[d, j])
+                after &= (lo[d, j] <= new[i, d]) & (new[i, d] < hi[d, j])
+            moves[n], found[n] = i, numbers[j]
+            signs[n] = np.int8(1) if after else np.int8(-1)
+            n += before != after
+    return moves[:n].copy(), found[:n].copy(), signs[:n].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _longer(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:  # pragma: no cover - compiled
+    longer = np.empty(room, array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -1,0 +1,114 @@
+"""A batch of rows: which are accepted, and in which order they count.
+
+Rows count by (time, object id, attributes); NULL comes before any value, strings go by their bytes.
+What an object's answers depend on is the order of its own rows, so that is what is made here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.evaluate import Columns
+from watchline.model import Attribute, Stream, Type
+
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+TIME = pa.timestamp("us", "UTC")
+_ARROW = {
+    Type.DOUBLE: pa.float64(),
+    Type.BIGINT: pa.int64(),
+    Type.STRING: pa.string(),
+    Type.BOOLEAN: pa.bool_(),
+    Type.TIMESTAMP: TIME,
+}
+# Rows that were not accepted, by the reason.
+Rejects = Counter[str]
+
+
+def arrow_type(attribute: Attribute) -> pa.DataType:
+    return _ARROW[attribute.type]
+
+
+def row_schema(stream: Stream) -> pa.Schema:
+    return pa.schema([(a.name, arrow_type(a)) for a in stream.attributes])
+
+
+def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
+    """The declared attributes, each in one piece and of exactly its type."""
+    columns = Columns(rows, stream)
+    arrays = []
+    for attribute in stream.attributes:
+        array = columns.array(attribute)
+        arrays.append(array.cast(TIME) if attribute.type is Type.TIMESTAMP else array)
+    return pa.Table.from_arrays(arrays, schema=row_schema(stream))
+
+
+def accepted(columns: Columns, stream: Stream, used: frozenset[str]) -> tuple[Mask, Rejects]:
+    """The rows with an object, a time, and a finite number in each attribute that is used."""
+    rejects: Rejects = Counter()
+    good = np.ones(len(columns), dtype=np.bool_)
+
+    def require(found: Mask, reason: str) -> None:
+        nonlocal good
+        if bad := int(np.count_nonzero(good & ~found)):
+            rejects[reason] += bad
+            good = good & found
+
+    require(columns.present(stream.attribute(stream.object)), "no object id")
+    require(columns.present(stream.attribute(stream.time)), "no time")
+    for attribute in stream.attributes:
+        if attribute.name in used and attribute.type in (Type.DOUBLE, Type.BIGINT):
+            require(columns.comparable(attribute), f"no finite {attribute.name}")
+    return good, rejects
+
+
+def sequence(codes: Integers, times: Integers, rows: pa.Table) -> Integers:
+    """The rows by object, and those of an object by time and then by attributes."""
+    order = np.arange(len(times))
+    if len(times) and (times[1:] < times[:-1]).any():
+        order = np.argsort(times, kind="stable")
+    order = _by_code(codes, order, int(codes.max(initial=-1)) + 1)
+    same = (codes[order][1:] == codes[order][:-1]) & (times[order][1:] == times[order][:-1])
+    if same.any():
+        tied = np.zeros(len(order), dtype=np.bool_)
+        tied[1:] |= same
+        tied[:-1] |= same
+        places = np.flatnonzero(tied)
+        order[places] = _by_attributes(codes, times, rows, order[places])
+    return order
+
+
+@nb.njit(cache=True, nogil=True)
+def _by_code(codes: Integers, order: Integers, count: int) -> Integers:  # pragma: no cover
+    """A stable counting sort."""
+    places = np.zeros(count + 1, dtype=np.int64)
+    for i in range(len(codes)):
+        places[codes[i] + 1] += 1
+    for c in range(count):
+        places[c + 1] += places[c]
+    sorted_ = np.empty(len(order), dtype=np.int64)
+    for i in range(len(order)):
+        c = codes[order[i]]
+        sorted_[places[c]] = order[i]
+        places[c] += 1
+    return sorted_
+
+
+def _by_attributes(codes: Integers, times: Integers, rows: pa.Table, tied: Integers) -> Integers:
+    columns = {"code": pa.array(codes[tied]), "moment": pa.array(times[tied])}
+    taken = rows.take(pa.array(tied))
+    for i, column in enumerate(taken.columns):
+        if pa.types.is_floating(column.type):
+            # NaN counts as NULL, and zero has one sign.
+            column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
+        # What has no value comes first.
+        columns[f"has{i}"], columns[f"a{i}"] = column.is_valid(), column
+    found = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
+    return tied[found.to_numpy()]

@@ -1,0 +1,226 @@
+"""The EMIT CHANGES queries of a stream at one version, and the way from each version to the next.
+
+A `Watcher` knows queries and no objects, so that all shards of a worker share one. It is a stack of
+plans as in `matching`, and keeps the last steps it took: what went, what came. A tracker that is
+some versions behind opens and closes answers by these.
+
+Boxes that are all of their query are decided by flips alone. What can change without a border being
+crossed (residues, several alternatives) is matched at the old and at the new row, and the
+difference taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.catalog import Catalog, Commit, Queries
+from watchline.errors import UnknownVersion
+from watchline.evaluate import Columns
+from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, prepare
+from watchline.matching.search import PartSearch
+from watchline.model import Emit, Stream
+from watchline.tracking.flips import Flips, Integers, Moves, PartFlips, Signs
+
+# Steps kept for trackers that are behind.
+KEPT = 64
+
+
+@dataclass(frozen=True)
+class WatchBase(Base):
+    """A base with the flips of those parts that decide alone."""
+
+    flips: tuple[PartFlips | None, ...]
+
+
+def prepare_changes(queries: Queries, stream: Stream) -> WatchBase:
+    base = prepare(queries, stream, Emit.CHANGES)
+    flips = tuple(PartFlips.over(part) if part.whole else None for part in base.plan.parts)
+    return WatchBase(base.stream, base.plan, base.searches, flips)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one version did to the queries: those gone, by the plans they were in, and those new."""
+
+    version: int
+    dropped: frozenset[str]
+    gone: tuple[Base, ...]
+    came: WatchBase
+    # The stream itself was dropped, and perhaps declared anew.
+    reset: bool
+
+
+class QueryFlips(NamedTuple):
+    """Move `moves[i]` enters or leaves the query `ids[i]`, whose life time is `lifetimes[i]`."""
+
+    moves: Integers
+    ids: pa.Array
+    signs: Signs
+    lifetimes: Integers
+
+
+class Watcher(Matcher):
+    """The EMIT CHANGES queries of one stream, ready for moves."""
+
+    def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
+        def base_at(version: int) -> WatchBase:
+            return prepare_changes(catalog.queries(version), catalog.stream(stream, version))
+
+        first = catalog.version if version is None else version
+        self._setup(stream, first, base_at, catalog.changes)
+
+    def _setup(
+        self,
+        stream: str,
+        version: int,
+        base_at: Callable[[int], Base],
+        changes: Callable[[int, int], list[Commit]],
+    ) -> None:
+        self._steps: dict[int, Step] = {}
+        self._used: frozenset[str] | None = None
+        super()._setup(stream, version, base_at, changes)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version that `steps` can start from."""
+        return min(self._steps, default=self.version + 1) - 1
+
+    def steps(self, after: int, upto: int) -> list[Step]:
+        if after < self.oldest:
+            raise UnknownVersion(f"the steps from version {after} on were forgotten")
+        return [self._steps[version] for version in range(after + 1, upto + 1)]
+
+    def timed(self) -> dict[str, int]:
+        """The living queries that end by themselves, and their life times."""
+        found: dict[str, int] = {}
+        for layer in self._layers:
+            made = layer.base.plan
+            numbers = np.flatnonzero((made.lifetime > 0) & layer.alive)
+            ids = made.ids.take(pa.array(numbers)).to_pylist()
+            found.update(zip(ids, made.lifetime[numbers].tolist(), strict=True))
+        return found
+
+    def used(self) -> frozenset[str]:
+        """The attributes that some query reads."""
+        if self._used is None:
+            kinds = [
+                layer.base.plan.uses[use]
+                for layer in self._layers
+                for use in np.unique(layer.base.plan.use[layer.alive])
+            ]
+            self._used = frozenset().union(*kinds)
+        return self._used
+
+    def unanswered(self) -> int:
+        """Moving and kNN queries, which have no engine here."""
+        return sum(
+            int(np.count_nonzero(layer.alive & ~np.isin(np.arange(len(layer)), p.query)))
+            for layer in self._layers
+            for p in [layer.base.plan]
+        )
+
+    def among(self, ids: list[str]) -> tuple[Base, ...]:
+        """The living queries of these ids, as plans of their own."""
+        wanted = pa.array(ids, pa.string())
+        found = []
+        for layer in self._layers:
+            mask = pc.is_in(layer.base.plan.ids, wanted).to_numpy(zero_copy_only=False)
+            numbers = np.flatnonzero(mask & layer.alive)
+            if len(numbers):
+                found.append(base_of(narrowed(layer.base.plan, numbers), self.stream))
+        return tuple(found)
+
+    def flips(self, columns: Columns, moves: Moves) -> QueryFlips:
+        """What these moves enter and leave."""
+        found = [_layer_flips(layer, columns, moves) for layer in self._layers]
+        plans = [layer.base.plan for layer in self._layers]
+        return QueryFlips(
+            np.concatenate([f.moves for f in found]),
+            pa.concat_arrays(
+                [p.ids.take(pa.array(f.numbers)) for p, f in zip(plans, found, strict=True)]
+            ),
+            np.concatenate([f.signs for f in found]),
+            np.concatenate([p.lifetime[f.numbers] for p, f in zip(plans, found, strict=True)]),
+        )
+
+    # --- following the catalog
+
+    def _prepare(self, queries: Queries) -> Base:
+        return prepare_changes(queries, self.stream)
+
+    def _build(self, version: int) -> None:
+        if getattr(self, "version", version) != version:
+            # Not a step from where we are: those taken so far do not lead there.
+            self._steps.clear()
+        super()._build(version)
+        self._used = None
+
+    def _can_follow(self, commits: list[Commit]) -> bool:
+        return True
+
+    def _apply(self, commit: Commit) -> None:
+        gone = self.among(sorted(commit.dropped)) if commit.dropped else ()
+        self.version = commit.version
+        reset = self._name in commit.dropped_streams
+        if reset:
+            self._build(commit.version)
+            came = self._layers[0].base
+        else:
+            came = self._taken(commit)
+        assert isinstance(came, WatchBase)
+        self._steps[commit.version] = Step(commit.version, commit.dropped, gone, came, reset)
+        self._steps.pop(commit.version - KEPT, None)
+        self._used = None
+
+
+def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:
+    base = layer.base
+    assert isinstance(base, WatchBase)
+    made = base.plan
+    found = [f.flips(columns, moves) for f in base.flips if f is not None]
+    found = [f._replace(numbers=made.query[f.numbers]) for f in found]
+    rest = [s for s, f in zip(base.searches, base.flips, strict=True) if f is None]
+    if rest:
+        found.append(_difference(base, rest, columns, moves))
+    joined = Flips(
+        np.concatenate([np.empty(0, np.int64), *(f.moves for f in found)]),
+        np.concatenate([np.empty(0, np.int64), *(f.numbers for f in found)]),
+        np.concatenate([np.empty(0, np.int8), *(f.signs for f in found)]),
+    )
+    if not layer.dead:
+        return joined
+    alive = layer.alive[joined.numbers]
+    return Flips(joined.moves[alive], joined.numbers[alive], joined.signs[alive])
+
+
+def _difference(base: Base, searches: list[PartSearch], columns: Columns, moves: Moves) -> Flips:
+    """What the new row matches and the old one does not, and the other way round."""
+    used = np.unique(np.concatenate([moves.old, moves.new]))
+    used = used[used >= 0]
+    rows, queries = match(base, columns.take(used), searches)
+    order = np.argsort(rows, kind="stable")
+    queries = queries[order]
+    starts = np.searchsorted(rows[order], np.arange(len(used) + 1))
+    old, new = (_keys(side, used, starts, queries, len(base.plan)) for side in moves)
+    entered = np.setdiff1d(new, old, assume_unique=True)
+    left = np.setdiff1d(old, new, assume_unique=True)
+    keys = np.concatenate([entered, left])
+    signs = np.repeat(np.array([1, -1], np.int8), [len(entered), len(left)])
+    return Flips(keys // max(len(base.plan), 1), keys % max(len(base.plan), 1), signs)
+
+
+def _keys(
+    rows: Integers, used: Integers, starts: Integers, queries: Integers, count: int
+) -> Integers:
+    """Move and query as one number, for all that the moves' rows match."""
+    moves = np.flatnonzero(rows >= 0)
+    places = np.searchsorted(used, rows[moves])
+    sizes = starts[places + 1] - starts[places]
+    firsts = np.repeat(starts[places] - np.cumsum(sizes) + sizes, sizes)
+    return np.repeat(moves, sizes) * count + queries[firsts + np.arange(sizes.sum())]
