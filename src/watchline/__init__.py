@@ -36,7 +36,7 @@ from watchline.errors import (
 if TYPE_CHECKING:
     from watchline import evaluate, index, model, sql
     from watchline.catalog import Catalog
-    from watchline.spark import matches, session
+    from watchline.spark import changes, matches, session
     from watchline.tracking import Tracker
 
 
@@ -59,6 +59,7 @@ __all__ = [
     "UnknownVersion",
     "WatchlineError",
     "__version__",
+    "changes",
     "evaluate",
     "index",
     "matches",
@@ -71,6 +72,7 @@ _MODULES = ("catalog", "evaluate", "index", "matching", "model", "spark", "sql",
 _FUNCTIONS = {
     "Catalog": "catalog",
     "Tracker": "tracking",
+    "changes": "spark",
     "matches": "spark",
     "session": "spark",
 }

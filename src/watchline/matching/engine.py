@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +101,9 @@ class Layer:
         self.dead = int(len(self.alive) - self.alive.sum())
 
 
+M = TypeVar("M", bound="Matcher")
+
+
 class Matcher:
     """The EMIT MATCHES queries of one stream, at one version, ready for rows."""
 
@@ -112,12 +116,12 @@ class Matcher:
 
     @classmethod
     def from_bases(
-        cls,
+        cls: type[M],
         stream: str,
         version: int,
         base_at: Callable[[int], Base],
         changes: Callable[[int, int], list[Commit]],
-    ) -> Matcher:
+    ) -> M:
         """A matcher whose bases come from elsewhere; `changes` are the commits between versions."""
         matcher = cls.__new__(cls)
         matcher._setup(stream, version, base_at, changes)

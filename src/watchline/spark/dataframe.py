@@ -1,24 +1,32 @@
-"""`wl.matches`: every row of a DataFrame with every EMIT MATCHES query it satisfies.
+"""`wl.matches` and `wl.changes`: the driver's side.
 
-The driver checks the DataFrame against the declared stream and chooses the columns; the rows meet
-the queries in `worker.MatchTask`. Batch and streaming DataFrames take the same way, without a
-shuffle.
+The driver checks the DataFrame against the declared stream and chooses the columns. For matches the
+rows meet the queries in `worker.MatchTask`, without a shuffle. For changes they go through a
+router, a shuffle by shard, and the shards' trackers: `routing.RouteTask`, `shard.ShardTask`. Batch
+and streaming DataFrames take the same way, but for who calls the tracker.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Union
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
 from watchline.catalog import Catalog, Queries
-from watchline.errors import SchemaMismatch
+from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.model import Emit, Stream, Type
+from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
+from watchline.spark.shard import COUNTERS, GAUGES, PACKED_DDL, ShardTask, UnpackTask
+from watchline.spark.state import STATE_DDL
+from watchline.spark.versions import VersionSource
 from watchline.spark.worker import CatalogRef, MatchTask
+from watchline.tracking import change_schema
 
 CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
 
@@ -30,6 +38,16 @@ _FITS: dict[Type, tuple[type[st.DataType], ...]] = {
     Type.BOOLEAN: (st.BooleanType,),
     Type.TIMESTAMP: (st.TimestampType, st.TimestampNTZType),
 }
+
+
+_SPARK: dict[Type, st.DataType] = {
+    Type.DOUBLE: st.DoubleType(),
+    Type.BIGINT: st.LongType(),
+    Type.STRING: st.StringType(),
+    Type.BOOLEAN: st.BooleanType(),
+    Type.TIMESTAMP: st.TimestampType(),
+}
+MAX_SHARDS = 4_096
 
 
 def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
@@ -52,6 +70,106 @@ def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
     return df.mapInArrow(task, schema)
 
 
+def changes(
+    df: DataFrame,
+    catalog: CatalogLike,
+    stream: str,
+    shards: int | None = None,
+    state: str | None = None,
+) -> DataFrame:
+    """What enters (`sign` 1) and leaves (-1) the answers of the EMIT CHANGES queries.
+
+    `query_id, sign, object_id, time, reason` and the declared attributes of the object's latest
+    row. `shards` is the number of parts that objects are dealt to, Spark's shuffle partitions if
+    not given; a checkpoint keeps its number. Large states are files in the folder `state`, which
+    all workers must reach; it is beside the catalog if not given. Counters of each batch are in
+    `query.lastProgress["observedMetrics"]["watchline"]`.
+
+    A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
+    """
+    opened = _opened(catalog)
+    ref = reference(opened)
+    version = opened.version
+    declared = opened.stream(stream, version)
+    check_schema(df.schema, declared, own=())
+    schema = spark_schema(declared)
+    spark = df.sparkSession
+    shards = _checked_shards(shards, spark)
+    _check_alone(df)
+    rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
+    fixed = None if df.isStreaming else version
+    if df.isStreaming and ref.uri is not None:
+        rows = _with_versions(rows, ref, version)
+    routed = rows.mapInArrow(RouteTask(ref, stream, shards, fixed), ROUTED_DDL)
+    folder = None if state is None else _absolute(state)
+    task = ShardTask(ref, stream, shards, fixed, folder)
+    grouped = routed.groupBy("shard")
+    if df.isStreaming:
+        packed = grouped.applyInPandasWithState(
+            task.stream_batch, PACKED_DDL, STATE_DDL, "append", "NoTimeout"
+        )
+    else:
+        # Spark counts the arguments of a method wrongly.
+        packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), PACKED_DDL)
+    sums = [fn.sum(name).alias(name) for name in (*COUNTERS, *GAUGES)]
+    rest = [fn.max("unanswered").alias("unanswered"), fn.min("accuracy").alias("accuracy")]
+    return packed.observe("watchline", *sums, *rest).mapInArrow(UnpackTask(), schema)
+
+
+def _checked_shards(shards: int | None, spark: SparkSession) -> int:
+    if shards is None:
+        return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
+        raise InvalidQuery(f"shards must be a whole number from 1 to {MAX_SHARDS}, not {shards!r}")
+    return shards
+
+
+def _check_alone(df: DataFrame) -> None:
+    """Spark allows one such operator in a streaming query, and would say so at its start only."""
+    if df.isStreaming and "FlatMapGroupsInPandasWithState" in df._jdf.queryExecution().toString():
+        raise EngineError(
+            "a streaming query can have one wl.changes: write the first one's result to a table"
+            " or topic, and start a second query from there"
+        )
+
+
+def _with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
+    """The rows, and one more for each new version of the catalog: it starts a batch."""
+    spark = rows.sparkSession
+    spark.dataSource.register(VersionSource)
+    reader = spark.readStream.format(VersionSource.name())
+    # Spark shows no option of this name: there may be credentials in it.
+    options = {"secret": json.dumps(ref.as_json()), "version": str(version)}
+    versions = reader.options(**options).load()
+    nothing = [fn.lit(None).cast(f.dataType).alias(f.name) for f in rows.schema.fields]
+    # The data come first: Spark asks the first source of a union for its limits.
+    return rows.withColumn(WAKE, fn.lit(None).cast("long")).union(
+        versions.select(*nothing, fn.col("version").alias(WAKE))
+    )
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def spark_schema(stream: Stream) -> st.StructType:
+    """The columns of a change in Spark's types."""
+    change_schema(stream)
+    of = {a.name: _SPARK[a.type] for a in stream.attributes}
+    own = {
+        "query_id": st.StringType(),
+        "sign": st.ByteType(),
+        "object_id": of[stream.object],
+        "time": st.TimestampType(),
+        "reason": st.StringType(),
+    }
+    return st.StructType([st.StructField(name, kind) for name, kind in {**own, **of}.items()])
+
+
+def _absolute(folder: str) -> str:
+    return folder if "://" in folder else os.path.abspath(folder)
+
+
 def _opened(catalog: CatalogLike) -> Catalog:
     if isinstance(catalog, Catalog):
         return catalog
@@ -65,12 +183,14 @@ def reference(catalog: Catalog) -> CatalogRef:
     if catalog.uri is None:
         return CatalogRef(statements=catalog.statements())
     # Workers may have another working folder.
-    uri = catalog.uri if catalog.folder is None else os.path.abspath(catalog.folder)
+    uri = catalog.uri if catalog.folder is None else _absolute(catalog.folder)
     options = tuple(sorted((catalog.storage_options or {}).items()))
     return CatalogRef(uri, catalog.id, options)
 
 
-def check_schema(schema: st.StructType, stream: Stream) -> None:
+def check_schema(
+    schema: st.StructType, stream: Stream, own: tuple[str, ...] = ("query_id",)
+) -> None:
     """Refuse a DataFrame that is not the declared stream, naming all that is wrong."""
     types = {f.name: f.dataType for f in schema.fields}
     wrong = []
@@ -83,8 +203,11 @@ def check_schema(schema: st.StructType, stream: Stream) -> None:
                 f"column {attribute.name!r} is {found.simpleString()},"
                 f" not {attribute.type.value}: cast it"
             )
-    if "query_id" in types:
-        wrong.append("column 'query_id' is in the way of the result's own: rename it")
+    wrong += [
+        f"column {name!r} is in the way of the result's own: rename it"
+        for name in own
+        if name in types
+    ]
     if len(types) < len(schema.fields):
         wrong.append("two columns have the same name: rename one")
     if wrong:

@@ -6,16 +6,19 @@ is kept and moved forward by the commits between; a worker that has none yet bui
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from watchline.catalog import Catalog, Commit
+from watchline.catalog import Catalog, Commit, Queries
 from watchline.index.result import one_thread
 from watchline.matching import Base, Matcher, prepare
+from watchline.model import Stream
 from watchline.spark.share import shared
+from watchline.tracking import Watcher, prepare_changes
 
 # Rows per output batch: large enough for Arrow, small enough for a worker's memory.
 MAX_ROWS = 1_000_000
@@ -31,6 +34,14 @@ class CatalogRef:
     storage_options: tuple[tuple[str, str], ...] = ()
     statements: tuple[str, ...] = ()
 
+    def as_json(self) -> list[Any]:
+        return [self.uri, self.catalog_id, self.storage_options, self.statements]
+
+    @staticmethod
+    def from_json(parts: list[Any]) -> CatalogRef:
+        uri, catalog_id, options, statements = parts
+        return CatalogRef(uri, catalog_id, tuple(map(tuple, options)), tuple(statements))
+
     def open(self) -> Catalog:
         if self.uri is None:
             return Catalog.of(self.statements)
@@ -39,6 +50,7 @@ class CatalogRef:
 
 _catalogs: dict[CatalogRef, Catalog] = {}
 _matchers: dict[tuple[CatalogRef, str], Matcher] = {}
+_watchers: dict[tuple[CatalogRef, str], Watcher] = {}
 
 
 def catalog_of(ref: CatalogRef) -> Catalog:
@@ -49,24 +61,67 @@ def catalog_of(ref: CatalogRef) -> Catalog:
 
 def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:
     """The worker's own matcher, at this version. What it starts from is shared by all workers."""
+    known = _matchers.get((ref, stream))
+    if known is None:
+        sources = _base_at(ref, stream, prepare), _changes(ref)
+        known = _matchers[ref, stream] = Matcher.from_bases(stream, version, *sources)
+    known.advance(version)
+    return known
 
+
+def watcher_of(ref: CatalogRef, stream: str, version: int, after: int | None = None) -> Watcher:
+    """The same for changes. It knows the steps that lead from version `after` to this one."""
+    after = version if after is None else after
+    known = _watchers.get((ref, stream))
+    if known is None or not known.oldest <= after or known.version > version:
+        sources = _base_at(ref, stream, prepare_changes), _changes(ref)
+        known = _watchers[ref, stream] = Watcher.from_bases(stream, after, *sources)
+    known.advance(version)
+    return known
+
+
+def _base_at(
+    ref: CatalogRef, stream: str, prepared: Callable[[Queries, Stream], Base]
+) -> Callable[[int], Base]:
     def base_at(version: int) -> Base:
         def build() -> Base:
             catalog = catalog_of(ref)
-            return prepare(catalog.queries(version), catalog.stream(stream, version))
+            return prepared(catalog.queries(version), catalog.stream(stream, version))
 
-        name = repr((ref, stream))
-        return shared(name, repr((ref, ref.catalog_id, stream, version)), build)
+        name = repr((ref, stream, prepared.__name__))
+        return shared(name, repr((name, ref.catalog_id, version)), build)
 
-    def changes(after: int, upto: int) -> list[Commit]:
-        return catalog_of(ref).changes(after, upto)
+    return base_at
 
-    known = _matchers.get((ref, stream))
-    if known is None:
-        known = Matcher.from_bases(stream, version, base_at, changes)
-        _matchers[ref, stream] = known
-    known.advance(version)
-    return known
+
+def _changes(ref: CatalogRef) -> Callable[[int, int], list[Commit]]:
+    return lambda after, upto: catalog_of(ref).changes(after, upto)
+
+
+def batch_version(ref: CatalogRef, version: int | None) -> int:
+    """The version of the task's batch; `version` is None for a stream, whose batches each have
+    their own."""
+    if ref.uri is None:
+        # Statements have one version, and it counts them otherwise than their author did.
+        return catalog_of(ref).version
+    if version is not None:
+        return version
+    from watchline.spark.pin import pinned_version
+
+    return pinned_version(catalog_of(ref), ref.uri, *micro_batch())
+
+
+def micro_batch() -> tuple[str, int]:
+    """Spark's ids of the streaming query and of the batch that the task belongs to."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    assert task is not None
+    query_id = task.getLocalProperty("sql.streaming.queryId")
+    batch_id = task.getLocalProperty("streaming.sql.batchId")
+    assert query_id is not None
+    assert batch_id is not None
+    return query_id, int(batch_id)
 
 
 @dataclass(frozen=True)
@@ -82,7 +137,7 @@ class MatchTask:
     version: int | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher = matcher_of(self.ref, self.stream, self._version())
+        matcher = matcher_of(self.ref, self.stream, batch_version(self.ref, self.version))
         for batch in batches:
             with one_thread():
                 pairs = matcher.match(batch)
@@ -91,21 +146,3 @@ class MatchTask:
                 chosen = [batch.column(name).take(rows) for name in self.columns]
                 ids = pairs.ids.slice(start, MAX_ROWS)
                 yield pa.RecordBatch.from_arrays([ids, *chosen], ["query_id", *self.columns])
-
-    def _version(self) -> int:
-        if self.ref.uri is None:
-            # Statements have one version, and it counts them otherwise than their author did.
-            return catalog_of(self.ref).version
-        if self.version is not None:
-            return self.version
-        from pyspark import TaskContext
-
-        from watchline.spark.pin import pinned_version
-
-        task = TaskContext.get()
-        assert task is not None
-        query_id = task.getLocalProperty("sql.streaming.queryId")
-        batch_id = task.getLocalProperty("streaming.sql.batchId")
-        assert query_id is not None
-        assert batch_id is not None
-        return pinned_version(catalog_of(self.ref), self.ref.uri, query_id, int(batch_id))

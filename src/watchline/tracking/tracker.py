@@ -67,14 +67,18 @@ class Tracker:
         self._start(Watcher(catalog, stream, version), catalog.identity)
 
     @classmethod
-    def over(cls, watcher: Watcher, identity: str, version: int | None = None) -> Tracker:
+    def over(cls, watcher: Watcher, identity: str) -> Tracker:
         """A tracker whose queries are kept elsewhere, and shared."""
         tracker = cls.__new__(cls)
         tracker._start(watcher, identity)
         return tracker
 
+    def follow(self, watcher: Watcher) -> None:
+        """Take the queries from another watcher, at this version or ahead of it."""
+        self._watcher = watcher
+
     def _start(self, watcher: Watcher, identity: str) -> None:
-        self._watcher, self._identity = watcher, identity
+        self._watcher, self.identity = watcher, identity
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
@@ -120,6 +124,15 @@ class Tracker:
         self._objects, self._newest = done.objects, done.newest
         self._births = done.births
         return self._told(done.changes)
+
+    def no_rows(self) -> pa.Table:
+        return schema_of_rows(self.stream).empty_table()
+
+    def count_rejects(self, rejects: Rejects) -> None:
+        """Rows that were rejected before they came here."""
+        self._rejects += rejects
+        self._counts["rows"] += rejects.total()
+        self._counts["rejected"] += rejects.total()
 
     def _told(self, changes: pa.Table) -> pa.Table:
         signs = changes["sign"].to_numpy()
@@ -235,7 +248,7 @@ class Tracker:
         """The state as bytes, for `restore`."""
         head = {
             "stream": repr(self.stream),
-            "catalog": self._identity,
+            "catalog": self.identity,
             "version": self.version,
             "newest": self._newest,
             "births": self._births,

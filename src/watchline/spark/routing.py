@@ -1,0 +1,154 @@
+"""Before the shuffle: rows are checked, and packed by the shard of their object.
+
+Rows travel as Arrow IPC, one binary per shard and Arrow batch, so that nothing between here and the
+tracker handles them one by one. Each task ends with one *tick* for each shard: the oldest and the
+newest time it accepted. The shuffle is a barrier, so every shard is called in every batch, and
+knows the stream's newest time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from watchline.evaluate import Columns
+from watchline.index.result import one_thread
+from watchline.model import Stream
+from watchline.spark.worker import CatalogRef, batch_version, watcher_of
+from watchline.tracking import Rejects, accepted
+from watchline.tracking.rows import declared
+from watchline.tracking.shards import shards_of
+
+# What is shuffled: the key of a shard, a tick's times and rejects, or rows.
+ROUTED = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("oldest", pa.int64()),
+        ("newest", pa.int64()),
+        ("rejects", pa.string()),
+        ("rows", pa.binary()),
+    ]
+)
+ROUTED_DDL = "shard int, oldest long, newest long, rejects string, rows binary"
+# The column of a row that is none: it says that the catalog has a new version.
+WAKE = "_watchline_version"
+
+
+def shard_keys(shards: int) -> list[int]:
+    """A key for each shard, such that Spark deals them to different ones of as many partitions."""
+    keys: dict[int, int] = {}
+    candidate = 0
+    while len(keys) < shards:
+        keys.setdefault(_murmur3(candidate) % shards, candidate)
+        candidate += 1
+    return [keys[i] for i in range(shards)]
+
+
+def _murmur3(value: int) -> int:
+    """Spark's hash of an int, as its partitioner takes it."""
+
+    def rotated(x: int, by: int) -> int:
+        return ((x << by) | (x >> (32 - by))) & 0xFFFFFFFF
+
+    k = rotated((value * 0xCC9E2D51) & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
+    h = (rotated(42 ^ k, 13) * 5 + 0xE6546B64) & 0xFFFFFFFF
+    h ^= 4
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
+    h ^= h >> 16
+    return h - (1 << 32) if h >= 1 << 31 else h
+
+
+@dataclass(frozen=True)
+class RouteTask:
+    """The function that `mapInArrow` runs before the shuffle."""
+
+    ref: CatalogRef
+    stream: str
+    shards: int
+    version: int | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        watcher = watcher_of(self.ref, self.stream, batch_version(self.ref, self.version))
+        stream, used = watcher.stream, watcher.used()
+        keys = np.array(shard_keys(self.shards), dtype=np.int32)
+        rejects: Rejects = Rejects()
+        spans = []
+        for batch in batches:
+            if WAKE in batch.schema.names:
+                batch = batch.filter(batch.column(WAKE).is_null())
+            if not batch.num_rows:
+                continue
+            with one_thread():
+                rows = declared(batch, stream)
+                good, bad = accepted(Columns(rows, stream), stream, used)
+            rejects += bad
+            if bad:
+                rows = rows.filter(pa.array(good))
+            if rows.num_rows:
+                times = rows[stream.time].combine_chunks().cast(pa.int64()).to_numpy()
+                spans.append((int(times.min()), int(times.max())))
+                yield _packed(rows, stream, keys)
+        yield _ticks(keys, spans, rejects)
+
+
+def _packed(rows: pa.Table, stream: Stream, keys: npt.NDArray[np.int32]) -> pa.RecordBatch:
+    """Rows by shard, each shard's in one binary."""
+    ids = rows[stream.object].combine_chunks()
+    shards = shards_of(ids, len(keys))
+    order = np.argsort(shards.astype(np.uint16), kind="stable")
+    bounds = np.searchsorted(shards[order], np.arange(len(keys) + 1))
+    sorted_rows = rows.take(pa.array(order))
+    present = np.flatnonzero(np.diff(bounds))
+    blobs = [
+        to_ipc(sorted_rows.slice(bounds[k], bounds[k + 1] - bounds[k])).to_pybytes()
+        for k in present
+    ]
+    n = len(present)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(keys[present]),
+            pa.nulls(n, pa.int64()),
+            pa.nulls(n, pa.int64()),
+            pa.nulls(n, pa.string()),
+            pa.array(blobs, pa.binary()),
+        ],
+        schema=ROUTED,
+    )
+
+
+def _ticks(
+    keys: npt.NDArray[np.int32], spans: list[tuple[int, int]], rejects: Rejects
+) -> pa.RecordBatch:
+    n = len(keys)
+    oldest = min((a for a, _ in spans), default=None)
+    newest = max((b for _, b in spans), default=None)
+    # Rejected rows belong to no object: the first shard counts them.
+    counted = [json.dumps(rejects) if rejects else None, *[None] * (n - 1)]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(keys),
+            pa.array([oldest] * n, pa.int64()),
+            pa.array([newest] * n, pa.int64()),
+            pa.array(counted, pa.string()),
+            pa.nulls(n, pa.binary()),
+        ],
+        schema=ROUTED,
+    )
+
+
+def to_ipc(rows: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue()
+
+
+def from_ipc(blob: bytes) -> pa.Table:
+    with pa.ipc.open_stream(pa.py_buffer(blob)) as reader:
+        return reader.read_all()

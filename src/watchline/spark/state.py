@@ -1,0 +1,110 @@
+"""Where a shard's state lives between batches.
+
+Spark's own state store holds a small row: sequence, version, number of shards, a token. A small
+state is in that row; a large one is a file named after shard, sequence and token, complete and on
+disk before the row names it. A batch that is run again writes another file under another token, so
+nothing that Spark may still go back to is ever overwritten. The last few files of a shard are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pyarrow import fs
+
+from watchline.errors import InvalidState
+
+STATE_DDL = (
+    "sequence long, version long, shards int, catalog string, token string, file string,"
+    " blob binary"
+)
+# A state of more bytes than this is a file.
+INLINE = 1 << 20
+KEPT = 3
+# Files that no row names (a task failed after writing them) are looked for this often.
+TIDY = 16
+
+
+class StateRow(NamedTuple):
+    """What Spark keeps for a shard."""
+
+    sequence: int
+    version: int
+    shards: int
+    catalog: str
+    token: str
+    file: str | None
+    blob: bytes | None
+
+    def check(self, shards: int, catalog: str) -> None:
+        if self.catalog != catalog:
+            raise InvalidState(
+                "the checkpoint belongs to another catalog: name that one, or start with a new"
+                " checkpoint"
+            )
+        if self.shards != shards:
+            raise InvalidState(
+                f"the checkpoint was made with {self.shards} shards, not {shards}: use shards ="
+                f" {self.shards}, or start with a new checkpoint"
+            )
+
+
+class StateFiles:
+    """The files of one streaming query's shards, in a folder of their own."""
+
+    def __init__(self, folder: str):
+        if "://" in folder:
+            self._fs, self._folder = fs.FileSystem.from_uri(folder)
+        else:
+            self._fs, self._folder = fs.LocalFileSystem(), os.path.abspath(folder)
+        self._local = isinstance(self._fs, fs.LocalFileSystem)
+
+    def save(self, shard: int, sequence: int, token: str, blob: bytes) -> str:
+        name = f"{shard}-{sequence}-{token}.state"
+        self._fs.create_dir(self._folder, recursive=True)
+        path = self._path(name)
+        if self._local:
+            with open(path, "wb") as file:
+                file.write(blob)
+                file.flush()
+                os.fsync(file.fileno())
+            directory = os.open(self._folder, os.O_RDONLY)
+            os.fsync(directory)
+            os.close(directory)
+        else:
+            with self._fs.open_output_stream(path) as stream:
+                stream.write(blob)
+        return name
+
+    def load(self, name: str) -> bytes:
+        try:
+            with self._fs.open_input_file(self._path(name)) as file:
+                return bytes(file.read())
+        except OSError:
+            raise InvalidState(
+                f"the state file {name} of the checkpoint is missing from {self._folder}:"
+                " put it back, or start with a new checkpoint"
+            ) from None
+
+    def tidy(self, shard: int, sequence: int) -> None:
+        """Delete what no batch from the one before this on can need."""
+        listed = self._fs.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
+        for info in listed:
+            parts = info.base_name.split("-")
+            if parts[0] == str(shard) and int(parts[1]) <= sequence - KEPT:
+                with suppress(OSError):
+                    self._fs.delete_file(info.path)
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+
+def new_token() -> str:
+    return uuid.uuid4().hex
+
+
+def row_of(found: tuple[Any, ...] | None) -> StateRow | None:
+    return None if found is None else StateRow(*found)
