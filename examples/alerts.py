@@ -113,7 +113,7 @@ class Board:
 
     def __rich__(self) -> Group:
         rows = sum(p.rows for p in self.batches)
-        found = sum(p.matches for p in self.batches)
+        found = sum(p.found for p in self.batches)
         head = Text(
             f"{rows:>10,} rows   {found:>9,} matches   {len(self._catalog.queries()):,} alerts"
             f"   catalog version {self._catalog.version}",
@@ -124,7 +124,7 @@ class Board:
             batches.add_row(
                 str(p.batch),
                 f"{p.rows:,}",
-                f"{p.matches:,}",
+                f"{p.found:,}",
                 f"{p.seconds * 1e3:,.0f} ms",
                 f"{p.rate:,.0f}",
             )

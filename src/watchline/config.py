@@ -2,6 +2,8 @@
 
 catalog = "alerts"                 # paths are relative to the file
 stream = "ticks"
+emit = "changes"                   # or "matches", which it is if not given
+shards = 4                         # for changes; as many as Spark's shuffle partitions if not given
 checkpoint = "checkpoint"          # for run
 trigger = "5 seconds"              # or "available now"; as fast as possible if not given
 
@@ -35,6 +37,7 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text", "avro", "delta")
+EMITS = ("matches", "changes")
 Options = dict[str, Any]
 
 
@@ -50,7 +53,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where matches go."""
+    """Where matches or changes go."""
 
     format: str
     path: str = ""
@@ -67,6 +70,9 @@ class Job:
     sink: Sink
     checkpoint: str = ""
     trigger: str = ""
+    emit: str = "matches"
+    # 0: as many as the checkpoint has, or as Spark's shuffle partitions.
+    shards: int = 0
     spark: Options = field(default_factory=dict)
 
 
@@ -83,6 +89,11 @@ def load(path: str) -> Job:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidQuery(f"{path} is not TOML: {error}") from None
     job = _section(Job, raw, path, "")
+    if job.emit not in EMITS:
+        allowed = " or ".join(f'"{e}"' for e in EMITS)
+        raise InvalidQuery(f"{path}: 'emit' must be {allowed}, not {job.emit!r}")
+    if job.shards < 0 or (job.shards and job.emit != "changes"):
+        raise InvalidQuery(f"{path}: 'shards' must be above zero, and goes with emit = \"changes\"")
     folder = os.path.dirname(os.path.abspath(path))
     return _resolved(job, folder)
 
@@ -101,9 +112,9 @@ def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
                 raise InvalidQuery(f"{where}{key!r} is missing")
             continue
         value: Any = raw[key]
-        wanted = dict if types[key] in (Source, Sink) or key in ("options", "spark") else str
-        if not isinstance(value, wanted):
-            expected = "a table" if wanted is dict else "a string"
+        wanted = dict if types[key] in (Source, Sink) or key in ("options", "spark") else types[key]
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            expected = {dict: "a table", int: "a whole number"}.get(wanted, "a string")
             raise InvalidQuery(f"{where}{key!r} must be {expected}, not {value!r}")
         if types[key] in (Source, Sink):
             value = _section(types[key], raw[key], path, key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
@@ -21,7 +22,7 @@ from watchline.errors import InvalidQuery
     cls=Command,
     examples="""
 watchline run alerts.toml
-watchline run alerts.toml --json | jq .matches
+watchline run alerts.toml --json | jq .changes
 """,
 )
 @click.argument("file", type=click.Path())
@@ -32,6 +33,7 @@ def run(file: str, as_json: bool) -> None:
     \b
     catalog = "my-catalog"          # paths are relative to the file
     stream = "ticks"
+    emit = "changes"                # or "matches"
     checkpoint = "checkpoint"
     [source]
     format = "parquet"
@@ -52,7 +54,7 @@ def run(file: str, as_json: bool) -> None:
         signal.signal(number, lambda *_: stop.set())
     query = spark_job.start(session, job)
     click.echo(f"running {job.stream} from {file}; Ctrl-C stops", err=True)
-    show = _Display(as_json)
+    show = _Display(as_json, job.emit)
     last = -1
     while query.isActive and not stop.is_set():
         stop.wait(0.5)
@@ -80,9 +82,9 @@ def replay(file: str, as_json: bool) -> None:
     count = spark_job.replay(session, job)
     seconds = time.monotonic() - start
     if as_json:
-        click.echo(f'{{"matches": {count}, "seconds": {seconds:.3f}}}')
+        click.echo(json.dumps({job.emit: count, "seconds": round(seconds, 3)}))
     else:
-        click.echo(f"{count:,} matches in {seconds:.1f} s")
+        click.echo(f"{count:,} {job.emit} in {seconds:.1f} s")
 
 
 def _session(job: Job) -> Any:
@@ -100,16 +102,17 @@ def _session(job: Job) -> Any:
 class _Display:
     """A live line on a terminal, one line per batch into a pipe."""
 
-    def __init__(self, as_json: bool):
+    def __init__(self, as_json: bool, emit: str):
         self._json = as_json
+        self._emit = emit
         self._live = sys.stdout.isatty() and not as_json
-        self.rows = self.matches = self.count = 0
+        self.rows = self.found = self.count = 0
         self._start = time.monotonic()
 
     def batches(self, done: list[Any], last: int) -> int:
         for p in done:
             self.rows += p.rows
-            self.matches += p.matches
+            self.found += p.found
             self.count += 1
             last = max(last, p.batch)
             self._show(p)
@@ -117,18 +120,19 @@ class _Display:
 
     def _show(self, p: Any) -> None:
         if self._json:
-            click.echo(
-                f'{{"batch": {p.batch}, "rows": {p.rows}, "matches": {p.matches},'
-                f' "seconds": {p.seconds:.3f}, "rows_per_second": {p.rate:.0f}}}'
-            )
+            told = {"batch": p.batch, "rows": p.rows, self._emit: p.found}
+            told |= {"seconds": p.seconds, "rows_per_second": round(p.rate)}
+            click.echo(json.dumps(p.metrics | told))
             return
         line = (
-            f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.matches:>9,} matches"
+            f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._emit}"
             f"  {p.seconds * 1e3:>7,.0f} ms  {p.rate:>11,.0f} rows/s"
         )
+        refused = {name: p.metrics.get(name) or 0 for name in ("rejected", "late", "unanswered")}
+        line += "".join(f"  {count:,} {name}" for name, count in refused.items() if count)
         if self._live:
             click.echo(
-                f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.matches:,} matches", nl=False
+                f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.found:,} {self._emit}", nl=False
             )
         else:
             click.echo(line)
@@ -139,5 +143,5 @@ class _Display:
 
     def summary(self) -> str:
         seconds = time.monotonic() - self._start
-        rows, found = f"{self.rows:,} rows", f"{self.matches:,} matches"
+        rows, found = f"{self.rows:,} rows", f"{self.found:,} {self._emit}"
         return f"{rows}, {found}, {self.count:,} batches in {seconds:.1f} s"

@@ -1,4 +1,4 @@
-"""A configured job: from a source, through `matches`, to a sink, as a stream or as a batch."""
+"""A configured job: from a source, through `matches` or `changes`, to a sink."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as fn
 
 from watchline import errors
 from watchline.catalog import Catalog
 from watchline.config import Job
-from watchline.errors import CatalogError, EngineError, WatchlineError
+from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
 from watchline.model import Stream
-from watchline.spark.dataframe import matches
+from watchline.spark.dataframe import changes, matches
 
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
 _NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
@@ -31,8 +31,11 @@ class Progress:
 
     batch: int
     rows: int
-    matches: int
+    # Matches or changes, whichever the job emits.
+    found: int
     seconds: float
+    # What was observed: for changes all their counters.
+    metrics: dict[str, Any]
 
     @property
     def rate(self) -> float:
@@ -83,15 +86,17 @@ def start(spark: SparkSession, job: Job) -> Any:
     """Start the stream; gives Spark's StreamingQuery."""
     catalog = Catalog(job.catalog, create=False)
     stream = catalog.stream(job.stream)
-    claim_checkpoint(job, catalog)
+    default = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    shards = claim_checkpoint(job, catalog, default)
     with clear_errors():
-        df = matches(read(spark, job, stream, streaming=True), catalog, job.stream)
-        counted = df.observe("watchline", fn.count(fn.lit(1)).alias("matches"))
-        writer = counted.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
+        found = _found(read(spark, job, stream, streaming=True), job, catalog, shards)
+        if job.emit == "matches":
+            found = found.observe("watchline", fn.count(fn.lit(1)).alias("matches"))
+        writer = found.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
         if job.checkpoint:
             writer = writer.option("checkpointLocation", job.checkpoint)
         if job.sink.format == "memory":
-            writer = writer.queryName("matches")
+            writer = writer.queryName(job.emit)
         if job.trigger == "available now":
             writer = writer.trigger(availableNow=True)
         elif job.trigger:
@@ -99,54 +104,80 @@ def start(spark: SparkSession, job: Job) -> Any:
         return writer.start(job.sink.path) if job.sink.path else writer.start()
 
 
-def claim_checkpoint(job: Job, catalog: Catalog) -> None:
-    """A checkpoint goes with one catalog: write its id into a new one, refuse another's."""
+def _found(df: DataFrame, job: Job, catalog: Catalog, shards: int | None) -> DataFrame:
+    if job.emit == "matches":
+        return matches(df, catalog, job.stream)
+    state = f"{job.checkpoint}/watchline-state" if job.checkpoint else None
+    return changes(df, catalog, job.stream, shards, state)
+
+
+def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
+    """A checkpoint goes with one catalog and what is made of it: mark a new one, refuse another's.
+
+    Gives the number of shards: the job's, or else the checkpoint's.
+    """
+    shards = job.shards or default
     if not job.checkpoint or "://" in job.checkpoint:
-        return
+        return shards
     mark = os.path.join(job.checkpoint, "watchline-catalog")
     os.makedirs(job.checkpoint, exist_ok=True)
     if not os.path.exists(mark):
+        emit = f"changes {shards}" if job.emit == "changes" else "matches"
         with open(mark, "w", encoding="ascii") as file:
-            file.write(catalog.id)
+            file.write(f"{catalog.id} {emit}")
     with open(mark, encoding="ascii") as file:
-        if file.read() != catalog.id:
-            raise CatalogError(
-                f"the checkpoint {job.checkpoint} belongs to another catalog than {job.catalog}:"
-                " name that one, or start with a new checkpoint"
-            )
+        owner, emit, *numbers = [*file.read().split(), "matches"][:3]
+    anew = "or start with a new checkpoint"
+    if owner != catalog.id:
+        raise CatalogError(
+            f"the checkpoint {job.checkpoint} belongs to another catalog than {job.catalog}:"
+            f" name that one, {anew}"
+        )
+    if emit != job.emit:
+        raise CatalogError(f"the checkpoint {job.checkpoint} is of a job that emits {emit}, {anew}")
+    if emit == "matches":
+        return shards
+    made = int(numbers[0])
+    if job.shards not in (0, made):
+        raise InvalidState(
+            f"the checkpoint {job.checkpoint} was made with {made} shards, not {job.shards}:"
+            f" use shards = {made}, {anew}"
+        )
+    return made
 
 
 def replay(spark: SparkSession, job: Job) -> int:
-    """The same over stored data, as a batch; gives the number of matches written."""
+    """The same over stored data, as a batch; gives the number of matches or changes written."""
     catalog = Catalog(job.catalog, create=False)
     stream = catalog.stream(job.stream)
     with clear_errors():
-        df = matches(read(spark, job, stream, streaming=False), catalog, job.stream)
+        rows = read(spark, job, stream, streaming=False)
+        df = _found(rows, job, catalog, job.shards or None)
         if job.sink.format == "console":
             found = df.cache()
             found.show(20, truncate=False)
             return int(found.count())
         # Counted on the way to the sink, so that the rows are not matched twice.
-        from pyspark.sql import Observation
-
-        seen = Observation("watchline")
-        counted = df.observe(seen, fn.count(fn.lit(1)).alias("matches"))
+        seen = Observation("written")
+        counted = df.observe(seen, fn.count(fn.lit(1)).alias("found"))
         writer = counted.write.format(job.sink.format).options(**_texts(job.sink.options))
         writer = writer.mode("errorifexists")
         writer.save(job.sink.path) if job.sink.path else writer.save()
-        return int(seen.get["matches"])
+        return int(seen.get["found"])
 
 
 def progress(query: Any, after: int) -> list[Progress]:
     """What the batches after this one did, as far as Spark still tells."""
-    found = []
+    done = []
     for p in query.recentProgress:
         if p["batchId"] > after and p["numInputRows"] > 0:
             observed = p["observedMetrics"].get("watchline")
-            count = observed["matches"] if observed else 0
+            metrics = observed.asDict() if observed else {}
+            found = metrics.get("matches", metrics.get("changes", 0)) or 0
+            rows = metrics.get("rows", p["numInputRows"]) or 0
             seconds = p["durationMs"].get("triggerExecution", 0) / 1e3
-            found.append(Progress(p["batchId"], p["numInputRows"], count, seconds))
-    return found
+            done.append(Progress(p["batchId"], rows, found, seconds, metrics))
+    return done
 
 
 def failure(query: Any) -> WatchlineError | None:

@@ -8,6 +8,7 @@ with the batch's counters beside them, and are unpacked by `UnpackTask`.
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ class ShardTask:
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
     ) -> Iterator[pd.DataFrame]:
         """For `applyInPandasWithState`."""
+        # Spark pads our rows with empty ones, which pandas finds worth a warning in every batch.
+        warnings.filterwarnings("ignore", "The behavior of DataFrame concat", FutureWarning)
         inbox = _opened(row for frame in frames for row in frame.itertuples(index=False))
         query_id, _ = micro_batch()
         version = batch_version(self.ref, self.version)
