@@ -110,25 +110,25 @@ def _flip_runs(
     new: Doubles,
 ) -> tuple[Any, Any, Any]:  # pragma: no cover - compiled
     """Each move against the boxes of its run, one by one."""
-    room = len(starts) + 64
-    moves, found, signs = (
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int8),
-    )
+    room, dims = len(starts) + 64, lo.shape[0]
+    moves, found, signs = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8)
     n = 0
     for i in range(len(starts)):
         if n + ends[i] - starts[i] > room:
             room = 2 * room + ends[i] - starts[i]
             moves, found, signs = _longer(moves, room), _longer(found, room), _longer(signs, room)
+        here, there = old[i, 0], new[i, 0]
         for j in range(starts[i], ends[i]):
-            before, after = True, True
-            for d in range(lo.shape[0]):
+            before = (lo[0, j] <= here) & (here < hi[0, j])
+            after = (lo[0, j] <= there) & (there < hi[0, j])
+            for d in range(1, dims):
                 before &= (lo[d, j] <= old[i, d]) & (old[i, d] < hi[d, j])
                 after &= (lo[d, j] <= new[i, d]) & (new[i, d] < hi[d, j])
-            moves[n], found[n] = i, numbers[j]
-            signs[n] = np.int8(1) if after else np.int8(-1)
-            n += before != after
+            # Seldom: what is not a flip costs the comparisons alone.
+            if before != after:
+                moves[n], found[n] = i, numbers[j]
+                signs[n] = np.int8(1) if after else np.int8(-1)
+                n += 1
     return moves[:n].copy(), found[:n].copy(), signs[:n].copy()
 
 
