@@ -33,12 +33,14 @@ from watchline.errors import (
 )
 
 if TYPE_CHECKING:
-    from watchline import evaluate, index, model, sql
+    from watchline import border, evaluate, index, model, sql
+    from watchline.border import BorderIndex
     from watchline.catalog import Catalog
     from watchline.spark import matches, session
 
 
 __all__ = [
+    "BorderIndex",
     "Catalog",
     "CatalogBusy",
     "CatalogError",
@@ -55,6 +57,7 @@ __all__ = [
     "UnknownVersion",
     "WatchlineError",
     "__version__",
+    "border",
     "evaluate",
     "index",
     "matches",
@@ -63,8 +66,13 @@ __all__ = [
     "sql",
 ]
 
-_MODULES = ("catalog", "evaluate", "index", "matching", "model", "spark", "sql")
-_FUNCTIONS = {"Catalog": "catalog", "matches": "spark", "session": "spark"}
+_MODULES = ("border", "catalog", "evaluate", "index", "matching", "model", "spark", "sql")
+_FUNCTIONS = {
+    "BorderIndex": "border",
+    "Catalog": "catalog",
+    "matches": "spark",
+    "session": "spark",
+}
 
 
 def __getattr__(name: str) -> Any:
