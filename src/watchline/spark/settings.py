@@ -20,6 +20,12 @@ _SETTINGS = {
     # Workers are forked from a process that has the kernels loaded.
     "spark.python.daemon.module": "watchline.spark.daemon",
     "spark.sql.session.timeZone": "UTC",
+    # The state of changes: small rows, of which the last few batches are enough to go on from.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.ui.showConsoleProgress": "false",
 }
 _LOG = os.path.join(os.path.dirname(__file__), "log4j2.properties")

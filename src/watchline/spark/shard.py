@@ -26,6 +26,7 @@ from watchline.spark.worker import (
     batch_version,
     catalog_of,
     micro_batch,
+    watcher_from,
     watcher_of,
 )
 from watchline.tracking import Rejects, Tracker
@@ -129,7 +130,7 @@ class ShardTask:
         if row is None:
             return Tracker.over(watcher_of(self.ref, self.stream, version), identity)
         row.check(self.shards, identity)
-        watcher = watcher_of(self.ref, self.stream, version, after=row.version)
+        watcher = watcher_from(self.ref, self.stream, row.version, version)
         if tracker is not None and token == row.token:
             tracker.follow(watcher)
             return tracker

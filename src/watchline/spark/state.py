@@ -93,8 +93,9 @@ class StateFiles:
         """Delete what no batch from the one before this on can need."""
         listed = self._fs.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
         for info in listed:
-            parts = info.base_name.split("-")
-            if parts[0] == str(shard) and int(parts[1]) <= sequence - KEPT:
+            of, _, rest = info.base_name.partition("-")
+            number = rest.partition("-")[0]
+            if of == str(shard) and number.isdigit() and int(number) <= sequence - KEPT:
                 with suppress(OSError):
                     self._fs.delete_file(info.path)
 

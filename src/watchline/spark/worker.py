@@ -69,14 +69,23 @@ def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:
     return known
 
 
-def watcher_of(ref: CatalogRef, stream: str, version: int, after: int | None = None) -> Watcher:
-    """The same for changes. It knows the steps that lead from version `after` to this one."""
-    after = version if after is None else after
+def watcher_of(ref: CatalogRef, stream: str, version: int) -> Watcher:
+    """The same for changes."""
+    known = _watcher(ref, stream, version, version)
+    known.advance(version)
+    return known
+
+
+def watcher_from(ref: CatalogRef, stream: str, after: int, version: int) -> Watcher:
+    """A watcher that knows the steps from version `after` on, and is not yet past `version`."""
+    return _watcher(ref, stream, after, version)
+
+
+def _watcher(ref: CatalogRef, stream: str, after: int, version: int) -> Watcher:
     known = _watchers.get((ref, stream))
-    if known is None or not known.oldest <= after or known.version > version:
+    if known is None or after < known.oldest or version < known.version:
         sources = _base_at(ref, stream, prepare_changes), _changes(ref)
         known = _watchers[ref, stream] = Watcher.from_bases(stream, after, *sources)
-    known.advance(version)
     return known
 
 

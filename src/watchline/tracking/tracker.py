@@ -23,13 +23,13 @@ import pyarrow.compute as pc
 from watchline.catalog import Catalog
 from watchline.errors import InvalidQuery, InvalidState, UnknownVersion
 from watchline.evaluate import Columns
-from watchline.matching import Base, match
+from watchline.matching import Base
 from watchline.model import Stream
 from watchline.tracking import blob as blobs
 from watchline.tracking.flips import Moves
 from watchline.tracking.rows import TIME, Rejects, accepted, arrow_type, declared, sequence
 from watchline.tracking.rows import row_schema as schema_of_rows
-from watchline.tracking.watcher import QueryFlips, Step, Watcher
+from watchline.tracking.watcher import STEPS, QueryFlips, Step, Watcher, members
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -148,16 +148,18 @@ class Tracker:
             raise UnknownVersion(
                 f"the tracker is at version {self.version}: it cannot go back to {version}"
             )
-        if self._watcher.version < version:
-            self._watcher.advance(version)
-        found = [self._schema.empty_table()]
-        for step in self._watcher.steps(self.version, version):
-            found.append(self._step(step))
-            if step.reset:
-                # What was declared anew may have other attributes.
-                found = [t for t in found if t.num_rows] or [self._schema.empty_table()]
-            self.version = step.version
-        return self._told(pa.concat_tables(found))
+        found = []
+        while self.version < version:
+            # Not further at once than the watcher remembers.
+            part = min(version, self.version + STEPS)
+            if self._watcher.version < part:
+                self._watcher.advance(part)
+            for step in self._watcher.steps(self.version, part):
+                found.append(self._step(step))
+                self.version = step.version
+        # A stream that was declared anew may have other attributes.
+        told = [table for table in found if table.num_rows] or [self._schema.empty_table()]
+        return self._told(pa.concat_tables(told))
 
     def _step(self, step: Step) -> pa.Table:
         columns = Columns(self._objects, self.stream)
@@ -182,7 +184,7 @@ class Tracker:
         self, base: Base, columns: Columns, births: dict[str, int | None] | None
     ) -> tuple[Integers, pa.Array]:
         """The objects in the answers of these queries, but for those whose life is over."""
-        rows, queries = match(base, columns, base.searches)
+        rows, queries = members(base, columns)
         ids = base.plan.ids.take(pa.array(queries))
         if births is not None and (base.plan.lifetime[queries] > 0).any():
             over = pa.array(list(self._ended(base, births)), pa.string())
@@ -452,7 +454,7 @@ class _Batch:
         mine = columns.take(np.arange(self._known))
         rows, queries = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for base in self._tracker._watcher.among(names):
-            found, which = match(base, mine, base.searches)
+            found, which = members(base, mine)
             rows.append(found)
             ids = base.plan.ids.take(pa.array(which)).to_pylist()
             queries.append(np.array([numbers[i] for i in ids], dtype=np.int64))
@@ -473,12 +475,12 @@ class _Batch:
         order = np.lexsort((sign, place, kind, when, which, code))
         key = code[order] * len(names) + which[order]
         last = np.append(key[1:] != key[:-1], True)[: len(order)]
-        members = order[last & (sign[order] > 0)]
-        ends_at = np.array([over[name] for name in names], dtype=np.int64)[which[members]]
+        inside = order[last & (sign[order] > 0)]
+        ends_at = np.array([over[name] for name in names], dtype=np.int64)[which[inside]]
         return (
-            self._row_at(code[members], ends_at),
+            self._row_at(code[inside], ends_at),
             ends_at,
-            wanted.take(pa.array(which[members])),
+            wanted.take(pa.array(which[inside])),
         )
 
     def _row_at(self, codes: Integers, moments: Integers) -> Integers:

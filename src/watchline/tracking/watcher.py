@@ -22,13 +22,13 @@ import pyarrow.compute as pc
 from watchline.catalog import Catalog, Commit, Queries
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns
-from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, prepare
+from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, plan
 from watchline.matching.search import PartSearch
 from watchline.model import Emit, Stream
 from watchline.tracking.flips import Flips, Integers, Moves, PartFlips, Signs, joined
 
 # Steps kept for trackers that are behind.
-KEPT = 64
+STEPS = 64
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,23 @@ class WatchBase(Base):
 
 
 def prepare_changes(queries: Queries, stream: Stream) -> WatchBase:
-    base = prepare(queries, stream, Emit.CHANGES)
-    flips = tuple(PartFlips.over(part) if part.whole else None for part in base.plan.parts)
-    return WatchBase(base.stream, base.plan, base.searches, flips)
+    made = plan(queries, stream, Emit.CHANGES)
+    flips = tuple(PartFlips.over(part) if part.whole else None for part in made.parts)
+    # What flips decide alone is never searched: it needs no index.
+    searches = (
+        PartSearch(part, {}) if part.whole else PartSearch.over(part) for part in made.parts
+    )
+    return WatchBase(stream, made, tuple(searches), flips)
+
+
+def members(base: Base, columns: Columns) -> tuple[Integers, Integers]:
+    """Rows and the numbers of the queries they satisfy."""
+    if not isinstance(base, WatchBase):
+        return match(base, columns, base.searches)
+    rows = np.arange(len(columns))
+    # A row that comes from nowhere enters all that holds it.
+    found = _base_flips(base, columns, Moves(np.full(len(rows), -1), rows))
+    return found.moves, found.numbers
 
 
 @dataclass(frozen=True)
@@ -93,7 +107,10 @@ class Watcher(Matcher):
 
     def steps(self, after: int, upto: int) -> list[Step]:
         if after < self.oldest:
-            raise UnknownVersion(f"the steps from version {after} on were forgotten")
+            raise UnknownVersion(
+                f"what the versions after {after} did is not known any more: the catalog was"
+                " compacted; begin with a new tracker"
+            )
         return [self._steps[version] for version in range(after + 1, upto + 1)]
 
     def timed(self) -> dict[str, int]:
@@ -175,24 +192,27 @@ class Watcher(Matcher):
             came = self._taken(commit)
         assert isinstance(came, WatchBase)
         self._steps[commit.version] = Step(commit.version, commit.dropped, gone, came, reset)
-        self._steps.pop(commit.version - KEPT, None)
+        self._steps.pop(commit.version - STEPS, None)
         self._used = None
 
 
 def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:
-    base = layer.base
-    assert isinstance(base, WatchBase)
-    made = base.plan
+    assert isinstance(layer.base, WatchBase)
+    found = _base_flips(layer.base, columns, moves)
+    if not layer.dead:
+        return found
+    alive = layer.alive[found.numbers]
+    return Flips(found.moves[alive], found.numbers[alive], found.signs[alive])
+
+
+def _base_flips(base: WatchBase, columns: Columns, moves: Moves) -> Flips:
+    """Moves and the numbers of queries."""
     found = [f.flips(columns, moves) for f in base.flips if f is not None]
-    found = [f._replace(numbers=made.query[f.numbers]) for f in found]
+    found = [f._replace(numbers=base.plan.query[f.numbers]) for f in found]
     rest = [s for s, f in zip(base.searches, base.flips, strict=True) if f is None]
     if rest:
         found.append(_difference(base, rest, columns, moves))
-    flips = joined(found)
-    if not layer.dead:
-        return flips
-    alive = layer.alive[flips.numbers]
-    return Flips(flips.moves[alive], flips.numbers[alive], flips.signs[alive])
+    return joined(found)
 
 
 def _difference(base: Base, searches: list[PartSearch], columns: Columns, moves: Moves) -> Flips:
