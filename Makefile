@@ -23,7 +23,9 @@ bench: setup  ## run the benchmarks and print their tables
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
 	@.venv/bin/python -m bench.catalog
 	@.venv/bin/python -m bench.indexes
+	@.venv/bin/python -m bench.border
 	@.venv/bin/python -m bench.matches
+	@.venv/bin/python -m bench.tracking
 
 format: setup  ## let ruff format the code
 	@.venv/bin/ruff check --fix --quiet . && .venv/bin/ruff format .

@@ -1,9 +1,9 @@
 """`make demo`: prices of 2,000 symbols on Spark against 20,000 alerts that come and go.
 
-Random walks are written as small files, Spark Structured Streaming reads them, and `wl.matches`
-answers with every alert that holds. While it runs, alerts are added and dropped; a second
-terminal may do the same (README). It ends by itself and leaves a picture of one symbol with its
-alert bands and matches.
+Random walks are written as small files, Spark Structured Streaming reads them, and `wl.changes`
+tells when an alert goes on and when it goes off. While it runs, alerts are added and dropped; a
+second terminal may do the same (README). It ends by itself and leaves a picture of one symbol with
+its alert bands and the moments at which they went on and off.
 """
 
 from __future__ import annotations
@@ -81,8 +81,22 @@ def register_alerts(catalog: wl.Catalog) -> None:
         "ticks",
         [f"alert{i}" for i in range(ALERTS)],
         {"price": (middle, middle + width), "symbol": [f"S{i % SYMBOLS}" for i in range(ALERTS)]},
-        emit="matches",
+        emit="changes",
     )
+
+
+def warm_up(catalog: wl.Catalog) -> None:
+    """One row in this process: what it compiles, Spark's workers find on disk."""
+    row = {"symbol": [WATCHED], "price": [1.0], "volume": [1.0], "ts": [0]}
+    schema = pa.schema(
+        [
+            ("symbol", pa.string()),
+            ("price", pa.float64()),
+            ("volume", pa.float64()),
+            ("ts", pa.timestamp("us", "UTC")),
+        ]
+    )
+    wl.Tracker(catalog, "ticks").process(pa.table(row, schema=schema))
 
 
 def change_alerts(catalog: wl.Catalog, step: int, market: Market) -> str:
@@ -93,7 +107,7 @@ def change_alerts(catalog: wl.Catalog, step: int, market: Market) -> str:
         low, high = price * 0.998, price * 1.004
         catalog.execute(
             f"CREATE QUERY user{step} AS SELECT * FROM ticks"
-            f" WHERE symbol = '{WATCHED}' AND price BETWEEN {low:.2f} AND {high:.2f}"
+            f" WHERE symbol = '{WATCHED}' AND price BETWEEN {low:.2f} AND {high:.2f} EMIT CHANGES"
         )
         return f"+ user{step}: {WATCHED} between {low:.2f} and {high:.2f}"
     if step % 6 == 5:
@@ -109,17 +123,18 @@ class Board:
         self._catalog = catalog
         self.batches: list[Any] = []
         self.notes: list[str] = []
-        self.samples: list[tuple[str, str, float]] = []
+        self.samples: list[dict[str, Any]] = []
 
     def __rich__(self) -> Group:
         rows = sum(p.rows for p in self.batches)
         found = sum(p.found for p in self.batches)
+        now = self.batches[-1].metrics.get("answers", 0) if self.batches else 0
         head = Text(
-            f"{rows:>10,} rows   {found:>9,} matches   {len(self._catalog.queries()):,} alerts"
-            f"   catalog version {self._catalog.version}",
+            f"{rows:>10,} rows   {found:>9,} changes   {now:,} of {len(self._catalog.queries()):,}"
+            f" alerts on   catalog version {self._catalog.version}",
             style="bold",
         )
-        batches = Table("batch", "rows", "matches", "latency", "rows/s", box=None, pad_edge=False)
+        batches = Table("batch", "rows", "changes", "latency", "rows/s", box=None, pad_edge=False)
         for p in self.batches[-6:]:
             batches.add_row(
                 str(p.batch),
@@ -128,33 +143,33 @@ class Board:
                 f"{p.seconds * 1e3:,.0f} ms",
                 f"{p.rate:,.0f}",
             )
-        samples = Table("alert", "symbol", "price", box=None, pad_edge=False)
-        for alert, symbol, price in self.samples[-5:]:
-            samples.add_row(alert, symbol, f"{price:.2f}")
+        samples = Table("", "alert", "symbol", "price", "why", box=None, pad_edge=False)
+        for c in self.samples[-5:]:
+            sign = Text("on", style="green") if c["sign"] > 0 else Text("off", style="red")
+            samples.add_row(sign, c["query_id"], c["symbol"], f"{c['price']:.2f}", c["reason"])
         return Group(head, batches, Text(), samples, Text("\n".join(self.notes[-4:]), style="cyan"))
 
 
 def sample(out: Path, board: Board, seen: set[str]) -> None:
-    """A few matches of the newest file the sink has committed."""
+    """A few changes of the newest file the sink has committed."""
     for file in committed_files(str(out))[-1:]:
         if file not in seen:
             seen.add(file)
-            matches = pq.read_table(file)
+            changes = pq.read_table(file)
             # What somebody added while this runs is what they look for: show it first.
-            added = matches.filter(pc.invert(pc.starts_with(matches["query_id"], "alert")))
-            for row in pa.concat_tables([added, matches]).slice(0, 2).to_pylist():
-                board.samples.append((row["query_id"], row["symbol"], row["price"]))
+            added = changes.filter(pc.invert(pc.starts_with(changes["query_id"], "alert")))
+            board.samples += pa.concat_tables([added, changes]).slice(0, 2).to_pylist()
 
 
 def picture(catalog: wl.Catalog, market: Market, out: Path, path: Path) -> None:
-    """One symbol: its price, its alert bands, and where they matched."""
+    """One symbol: its price, its alert bands, and when they went on and off."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     files = ds.dataset(committed_files(str(out)), format="parquet")
-    matched = files.to_table(filter=ds.field("symbol") == WATCHED)
+    changed = files.to_table(filter=ds.field("symbol") == WATCHED)
     times, prices = map(np.array, zip(*market.history, strict=True))
     figure, axes = pyplot.subplots(figsize=(11, 6))
     axes.plot((times - market.start) / 1e6, prices, color="#334455", linewidth=1.2, label=WATCHED)
@@ -165,12 +180,15 @@ def picture(catalog: wl.Catalog, market: Market, out: Path, path: Path) -> None:
         begin = market.added.get(query.id, market.start)
         span = [(t - market.start) / 1e6 for t in (begin, times[-1])]
         axes.fill_between(span, band.lo, band.hi, alpha=0.15, color="#2277cc", linewidth=0)
-    when = matched["ts"].cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
-    axes.scatter(
-        (when - market.start) / 1e6, matched["price"].to_numpy(), s=10, color="#cc3322", zorder=3,
-        label=f"{matched.num_rows:,} matches",
-    )  # fmt: skip
-    axes.set(xlabel="seconds", ylabel="price", title=f"{WATCHED} and its {len(bands)} alert bands")
+    for sign, marker, colour, word in ((1, "^", "#22883a", "on"), (-1, "v", "#cc3322", "off")):
+        those = changed.filter(pc.equal(changed["sign"], sign))
+        when = those["time"].cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+        axes.scatter(
+            (when - market.start) / 1e6, those["price"].to_numpy(), s=28, marker=marker,
+            color=colour, zorder=3, label=f"{those.num_rows:,} × {word}",
+        )  # fmt: skip
+    title = f"{WATCHED}, its {len(bands)} alert bands, and when they went on and off"
+    axes.set(xlabel="seconds", ylabel="price", title=title)
     axes.set_ylim(prices.min() * 0.97, prices.max() * 1.03)
     axes.legend(loc="upper left")
     figure.tight_layout()
@@ -185,6 +203,8 @@ def run(folder: Path, console: Console) -> None:
     catalog = wl.Catalog(folder / "catalog")
     console.print(f"registering {ALERTS:,} alerts over {SYMBOLS:,} symbols")
     register_alerts(catalog)
+    console.print("compiling the kernels, the first time only")
+    warm_up(catalog)
     console.print("starting Spark")
     spark = wl.session("local[*]", app_name="watchline demo")
     market = Market(folder / "in")
@@ -195,12 +215,13 @@ def run(folder: Path, console: Console) -> None:
         Source("parquet", str(folder / "in")),
         Sink("parquet", str(folder / "out")),
         str(folder / "checkpoint"),
+        emit="changes",
     )
     query = jobs.start(spark, job)
     console.print("running; add an alert from a second terminal:")
     console.print(
         f"  .venv/bin/watchline --catalog {os.path.relpath(folder)}/catalog query add mine"
-        f" \"SELECT * FROM ticks WHERE symbol = '{WATCHED}' AND price > 1\"\n",
+        f" \"SELECT * FROM ticks WHERE symbol = '{WATCHED}' AND price > 1 EMIT CHANGES\"\n",
         soft_wrap=True,
         highlight=False,
     )

@@ -34,13 +34,15 @@ from watchline.errors import (
 )
 
 if TYPE_CHECKING:
-    from watchline import evaluate, index, model, sql
+    from watchline import border, evaluate, index, model, sql
+    from watchline.border import BorderIndex
     from watchline.catalog import Catalog
     from watchline.spark import changes, matches, session
     from watchline.tracking import Tracker
 
 
 __all__ = [
+    "BorderIndex",
     "Catalog",
     "CatalogBusy",
     "CatalogError",
@@ -59,6 +61,7 @@ __all__ = [
     "UnknownVersion",
     "WatchlineError",
     "__version__",
+    "border",
     "changes",
     "evaluate",
     "index",
@@ -68,8 +71,19 @@ __all__ = [
     "sql",
 ]
 
-_MODULES = ("catalog", "evaluate", "index", "matching", "model", "spark", "sql", "tracking")
+_MODULES = (
+    "border",
+    "catalog",
+    "evaluate",
+    "index",
+    "matching",
+    "model",
+    "spark",
+    "sql",
+    "tracking",
+)
 _FUNCTIONS = {
+    "BorderIndex": "border",
     "Catalog": "catalog",
     "Tracker": "tracking",
     "changes": "spark",

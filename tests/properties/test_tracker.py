@@ -16,6 +16,7 @@ from tests import reference
 from tests.properties.test_matching import region_sql, regions
 from tests.strategies import DOUBLES, STRINGS, condition_sql, conditions
 from watchline.errors import QuerySyntaxError
+from watchline.tracking import flips
 from watchline.tracking.tracker import Span
 
 ATTRIBUTES = [
@@ -205,7 +206,14 @@ class Both:
         self.tracker = wl.Tracker.restore(self.catalog, "rows", self.tracker.snapshot())
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.fixture(params=[flips.MANY, 0], ids=["as scans", "as borders"])
+def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few boxes are compared one by one; here they also have border lists."""
+    monkeypatch.setattr(flips, "MANY", request.param)
+
+
+@pytest.mark.usefixtures("many")
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scripts(), st.integers(0, 12))
 def test_changes_equal_the_oracle(script: tuple[str, int | None, list[Any]], restored: int) -> None:
     kind, timeout, events = script
@@ -235,7 +243,9 @@ def test_cuts_and_shards_change_nothing(
         if what == "query":
             both.register(*parts)
         elif what == "rows":
-            rows += both.rows([(row, None if step is None else abs(step)) for row, step in parts[0]])
+            rows += both.rows(
+                [(row, None if step is None else abs(step)) for row, step in parts[0]]
+            )
     whole = wl.Tracker(both.catalog, "rows")
     wanted = told(whole.process(table(rows, kind)))
     both.tracker = wl.Tracker(both.catalog, "rows")

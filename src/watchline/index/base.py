@@ -35,7 +35,7 @@ class Index(ABC):
 
     def stab(self, points: npt.ArrayLike) -> Matches:
         """The boxes that contain each point; points are (m,) for one dimension, else (m, d)."""
-        return search(self._fill, (_points(points, self.dims),), self._boxes.id_type)
+        return search(self._fill, (checked_points(points, self.dims),), self._boxes.id_type)
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:
         boxes = checked_boxes(lo, hi, ids, self.dims)
@@ -46,7 +46,7 @@ class Index(ABC):
         self._add(slots)
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        gone = _ids(ids)
+        gone = checked_ids(ids)
         slots = self._boxes.find(gone)
         if (slots < 0).any():
             raise UnknownQuery(f"id {gone[slots < 0].min()} is not in the index")
@@ -117,7 +117,7 @@ def checked_boxes(
         raise InvalidRange(
             f"box {i}, dimension {j}: needs lo < hi, not {low[i, j]} and {high[i, j]}"
         )
-    numbers = np.arange(len(low)) if ids is None else _ids(ids)
+    numbers = np.arange(len(low)) if ids is None else checked_ids(ids)
     if len(numbers) != len(low):
         raise InvalidRange(f"there are {len(low)} boxes and {len(numbers)} ids")
     return Boxes(low, high, numbers)
@@ -142,25 +142,32 @@ def _matrix(values: npt.ArrayLike, name: str) -> Doubles:
     return array if array.ndim == 2 else array.reshape(-1, 1)
 
 
-def _points(points: npt.ArrayLike, dims: int) -> Doubles:
+def checked_points(points: npt.ArrayLike, dims: int) -> Doubles:
     array = _matrix(points, "points")
     if array.shape[1] != dims and array.size:
         raise InvalidRange(f"the points have {array.shape[1]} dimensions, the index has {dims}")
     return array.reshape(-1, dims)
 
 
-def _ids(ids: npt.ArrayLike) -> Integers:
-    array = np.asarray(ids)
-    if array.dtype.kind not in "iu" and array.size:
-        raise InvalidQuery(f"ids must be integers, not {array.dtype}")
-    if array.dtype.kind == "u" and array.size and array.max() >= 2**63:
-        raise InvalidQuery(f"ids must fit into 64 bits with a sign, not {array.max()}")
-    array = np.atleast_1d(array).astype(np.int64)
-    if array.ndim != 1:
-        raise InvalidQuery(f"ids must have one axis, not shape {array.shape}")
+def checked_ids(ids: npt.ArrayLike) -> Integers:
+    """Distinct int64 ids."""
+    array = whole_numbers(ids, "ids")
     if len(array) == 1:
         return array
     values, counts = np.unique(array, return_counts=True)
     if len(values) < len(array):
         raise DuplicateQuery(f"id {values[counts > 1][0]} is given twice")
+    return array
+
+
+def whole_numbers(values: npt.ArrayLike, name: str) -> Integers:
+    """One axis of int64; a copy."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" and array.size:
+        raise InvalidQuery(f"{name} must be integers, not {array.dtype}")
+    if array.dtype.kind == "u" and array.size and array.max() >= 2**63:
+        raise InvalidQuery(f"{name} must fit into 64 bits with a sign, not {array.max()}")
+    array = np.atleast_1d(array).astype(np.int64)
+    if array.ndim != 1:
+        raise InvalidQuery(f"{name} must have one axis, not shape {array.shape}")
     return array

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from watchline.errors import InvalidQuery
 from watchline.index.base import Index
-from watchline.index.table import Doubles, Integers, Slots, _place
+from watchline.index.table import Doubles, Integers, Slots, place_of
 from watchline.index.vector import SLACK, move, prefetch
 
 Edges = npt.NDArray[np.void]
@@ -147,7 +147,7 @@ class IntervalSkipList(Index):
     def _skip(self) -> Skip:
         boxes = self._boxes
         lo, hi = boxes.lo.reshape(-1), boxes.hi.reshape(-1)
-        return Skip(*self._towers, self._runs, boxes._hash, boxes.ids, lo, hi)
+        return Skip(*self._towers, self._runs, boxes.hash, boxes.ids, lo, hi)
 
     def _sorted(self, slots: Slots) -> tuple[Slots, Doubles, Integers]:
         """The slots by their lower borders; the distinct borders and how often each occurs."""
@@ -571,7 +571,7 @@ def _unmark(
 @nb.njit(cache=True, nogil=True)
 def _slot(skip: Skip, marker: Int) -> Int:  # pragma: no cover - compiled
     """The slot of an id that is in the table."""
-    at = _place(skip.hash, marker)
+    at = place_of(skip.hash, marker)
     while skip.ids[skip.hash[at]] != marker:
         at = (at + 1) & (len(skip.hash) - 1)
     return skip.hash[at]

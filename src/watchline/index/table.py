@@ -1,9 +1,10 @@
-"""The boxes of an index by slot, and the slot of each id.
+"""Rows of numbers by slot, and the slot of each id: the boxes of an index, the streams of another.
 
-Invariant: slot s belongs to one living box, or is free (its bounds are NaN, so that no comparison
-with them holds). Bounds and id stand side by side: `lo`, `hi`, `ids` are views. The hash maps each
-living id to its slot by linear probing and is never more than two thirds full. Cost: amortised
-constant per box; 16·d + 8 bytes a slot and four bytes for each place of the hash.
+Invariant: slot s belongs to one living row, or is free (its numbers are NaN, so that no comparison
+with them holds); the first number of a living row is never NaN. Numbers and id stand side by side:
+what has a name is a view. The hash maps each living id to its slot by linear probing and is never
+more than two thirds full. Cost: amortised constant per row; 8 bytes for each number and for the id,
+and four bytes for each place of the hash.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ _SMALLEST = 8
 _NARROW = 2**31
 
 
-class BoxTable:
-    """Boxes under slots that stay the same for as long as the box lives."""
+class SlotTable:
+    """Rows under slots that stay the same for as long as the row lives.
 
-    def __init__(self, dims: int):
-        self.dims = dims
+    A row has `left` numbers, `right` numbers, and the bits of the id.
+    """
+
+    def __init__(self, left: int, right: int):
+        self._left, self._width = left, left + right
         self._clear()
 
     def _clear(self) -> None:
-        self._view(np.empty((0, 2 * self.dims + 1)))
+        self._view(np.empty((0, self._width + 1)))
         self._free = np.empty(0, dtype=np.int32)
         self._free_count = 0
         self._hash = np.full(_SMALLEST, _EMPTY, dtype=np.int32)
@@ -42,13 +46,12 @@ class BoxTable:
         self.narrow = True
 
     def _view(self, rows: Doubles) -> None:
-        """A row has the lower bounds, the upper bounds, and the bits of the id."""
         self.rows = rows
-        self.lo, self.hi = rows[:, : self.dims], rows[:, self.dims : 2 * self.dims]
-        self.ids: Integers = rows.view(np.int64)[:, 2 * self.dims]
+        self.left, self.right = rows[:, : self._left], rows[:, self._left : self._width]
+        self.ids: Integers = rows.view(np.int64)[:, self._width]
 
     def __getstate__(self) -> dict[str, Any]:
-        views = ("lo", "hi", "ids")
+        views = ("left", "right", "ids")
         return {name: value for name, value in self.__dict__.items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -67,18 +70,23 @@ class BoxTable:
         """The narrowest type that holds the ids: half the memory to write for every match."""
         return np.int32 if self.narrow else np.int64
 
+    @property
+    def hash(self) -> Slots:
+        """The slot at each place, -1 at an empty one: for kernels that look ids up themselves."""
+        return self._hash
+
     def find(self, ids: Integers) -> Slots:
         """The slot of each id, -1 where there is none."""
         return _find(self._hash, self.ids, ids)
 
-    def add(self, ids: Integers, lo: Doubles, hi: Doubles) -> Slots | None:
-        """Take in boxes; their slots. None, and nothing taken in, if an id is there already."""
+    def add(self, ids: Integers, left: Doubles, right: Doubles) -> Slots | None:
+        """Take in rows; their slots. None, and nothing taken in, if an id is there already."""
         if not self._has_room(len(ids)):
             if (self.find(ids) >= 0).any():
                 return None
             self._reserve(len(ids))
         slots, narrow = _take_in(
-            self._hash, self.rows, self.ids, self._free, self._free_count, lo, hi, ids
+            self._hash, self.rows, self.ids, self._free, self._free_count, left, right, ids
         )
         if len(slots) < len(ids):
             return None
@@ -88,7 +96,7 @@ class BoxTable:
         return slots
 
     def free(self, slots: Slots) -> None:
-        """Forget the boxes of these slots."""
+        """Forget the rows of these slots."""
         _leave(self._hash, self.ids, slots)
         self.rows[slots] = np.nan
         self._free[self._free_count : self._free_count + len(slots)] = slots
@@ -103,7 +111,7 @@ class BoxTable:
         return 8 * self._count < len(self.rows) - 1_024
 
     def compact(self) -> None:
-        """Give back the free slots. Every box has another slot then."""
+        """Give back the free slots. Every row has another slot then."""
         kept = self.rows[self.living()]
         self._count = len(kept)
         self._resize(len(kept) + len(kept) // 4, kept)
@@ -111,7 +119,7 @@ class BoxTable:
 
     def living(self) -> Slots:
         """The slots in use, in order."""
-        return np.flatnonzero(~np.isnan(self.lo[:, 0])).astype(np.int32)
+        return np.flatnonzero(~np.isnan(self.rows[:, 0])).astype(np.int32)
 
     def _has_room(self, count: int) -> bool:
         return count <= self._free_count and 3 * (self._count + count) <= 2 * len(self._hash)
@@ -124,7 +132,7 @@ class BoxTable:
             self._rehash(self._count + count)
 
     def _resize(self, size: int, kept: Doubles) -> None:
-        rows = np.full((size, 2 * self.dims + 1), np.nan)
+        rows = np.full((size, self._width + 1), np.nan)
         rows[: len(kept)] = kept
         self._view(rows)
         # Low slots are taken first, so that the living ones stay together.
@@ -141,8 +149,23 @@ class BoxTable:
         _enter(self._hash, self.ids, self.living())
 
 
+class BoxTable(SlotTable):
+    """Boxes: the left numbers are the lower bounds, the right ones the upper."""
+
+    def __init__(self, dims: int):
+        super().__init__(dims, dims)
+
+    @property
+    def lo(self) -> Doubles:
+        return self.left
+
+    @property
+    def hi(self) -> Doubles:
+        return self.right
+
+
 @nb.njit(cache=True, nogil=True)
-def _place(table: Slots, key: Int) -> Int:  # pragma: no cover - compiled
+def place_of(table: Slots, key: Int) -> Int:  # pragma: no cover - compiled
     """Where the search for an id begins: its bits mixed, the high ones kept."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
@@ -153,7 +176,7 @@ def _place(table: Slots, key: Int) -> Int:  # pragma: no cover - compiled
 def _find(table: Slots, ids: Integers, wanted: Integers) -> Slots:  # pragma: no cover - compiled
     slots = np.empty(len(wanted), dtype=np.int32)
     for i in range(len(wanted)):
-        at = _place(table, wanted[i])
+        at = place_of(table, wanted[i])
         while table[at] >= 0 and ids[table[at]] != wanted[i]:
             at = (at + 1) & (len(table) - 1)
         slots[i] = table[at]
@@ -167,15 +190,15 @@ def _take_in(
     ids: Integers,
     free: Slots,
     free_count: int,
-    lo: Doubles,
-    hi: Doubles,
+    left: Doubles,
+    right: Doubles,
     new: Integers,
 ) -> tuple[Slots, bool]:  # pragma: no cover - compiled
-    """Boxes into free slots, from the end of their list; the slots, and if all ids are narrow.
+    """Rows into free slots, from the end of their list; the slots, and if all ids are narrow.
 
     No slots, and nothing changed, if an id is there already.
     """
-    dims = lo.shape[1]
+    begin = left.shape[1]
     slots = _find(table, ids, new)
     for i in range(len(new)):
         if slots[i] >= 0:
@@ -183,10 +206,11 @@ def _take_in(
     narrow = True
     for i in range(len(new)):
         slot = free[free_count - 1 - i]
-        for d in range(dims):
-            # Zero has one sign.
-            rows[slot, d] = lo[i, d] + 0.0
-            rows[slot, dims + d] = hi[i, d] + 0.0
+        # Zero has one sign.
+        for d in range(begin):
+            rows[slot, d] = left[i, d] + 0.0
+        for d in range(right.shape[1]):
+            rows[slot, begin + d] = right[i, d] + 0.0
         ids[slot] = new[i]
         slots[i] = slot
         narrow &= -_NARROW <= new[i] < _NARROW
@@ -197,7 +221,7 @@ def _take_in(
 @nb.njit(cache=True, nogil=True)
 def _enter(table: Slots, ids: Integers, slots: Slots) -> None:  # pragma: no cover - compiled
     for i in range(len(slots)):
-        at = _place(table, ids[slots[i]])
+        at = place_of(table, ids[slots[i]])
         while table[at] >= 0:
             at = (at + 1) & (len(table) - 1)
         table[at] = slots[i]
@@ -208,12 +232,12 @@ def _leave(table: Slots, ids: Integers, slots: Slots) -> None:  # pragma: no cov
     """Empty the ids' places and move up what had been pushed past them."""
     mask = len(table) - 1
     for i in range(len(slots)):
-        hole = _place(table, ids[slots[i]])
+        hole = place_of(table, ids[slots[i]])
         while table[hole] != slots[i]:
             hole = (hole + 1) & mask
         at = (hole + 1) & mask
         while table[at] >= 0:
-            home = _place(table, ids[table[at]])
+            home = place_of(table, ids[table[at]])
             if ((at - home) & mask) >= ((at - hole) & mask):
                 table[hole] = table[at]
                 hole = at

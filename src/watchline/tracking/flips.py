@@ -15,6 +15,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from watchline.border.lists import Borders, build
+from watchline.border.search import crossings, crossings_of_boxes
 from watchline.evaluate import Columns
 from watchline.matching.plan import Part
 from watchline.matching.search import points_of, runs_of
@@ -22,6 +24,10 @@ from watchline.matching.search import points_of, runs_of
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
+
+
+# A run of more boxes than this has border lists.
+MANY = 128
 
 
 class Flips(NamedTuple):
@@ -40,20 +46,52 @@ class Moves(NamedTuple):
 
 
 @dataclass(frozen=True)
+class LongRun:
+    """The borders of a run of many boxes; in several dimensions a tag is a row of `boxes`."""
+
+    borders: Borders
+    boxes: Doubles | None
+    numbers: Integers
+
+    @staticmethod
+    def over(lo: Doubles, hi: Doubles, numbers: Integers) -> LongRun:
+        """Boxes as (n, d)."""
+        if lo.shape[1] == 1:
+            return LongRun(build(lo, hi, numbers), None, numbers)
+        boxes = np.concatenate([lo, hi], axis=1)
+        return LongRun(build(lo, hi, np.arange(len(numbers))), boxes, numbers)
+
+    def flips(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
+        if self.boxes is None:
+            found = crossings(self.borders, old[:, 0], new[:, 0])
+            return Flips(moves[found.rows], found.tags, found.signs)
+        old, new = _nowhere(old), _nowhere(new)
+        found = crossings_of_boxes(self.borders, self.boxes, old, new)
+        return Flips(moves[found.rows], self.numbers[found.tags], found.signs)
+
+
+@dataclass(frozen=True)
 class PartFlips:
-    """A part whose boxes decide alone."""
+    """A part whose boxes decide alone, and the borders of those of its runs that are long."""
 
     part: Part
     lo: Doubles
     hi: Doubles
+    long: dict[int, LongRun]
 
     @staticmethod
     def over(part: Part) -> PartFlips:
-        if part.axes:
-            return PartFlips(part, part.lo, part.hi)
-        # A key alone: every row of that key is within no bounds.
         n = len(part.conjunctions)
-        return PartFlips(part, np.full((1, n), -np.inf), np.full((1, n), np.inf))
+        lo, hi = part.lo, part.hi
+        if not part.axes:
+            # A key alone: every row of that key is within no bounds.
+            lo, hi = np.full((1, n), -np.inf), np.full((1, n), np.inf)
+        long = {}
+        for run in np.flatnonzero(np.diff(part.starts) > MANY) if part.axes else ():
+            chosen = slice(part.starts[run], part.starts[run + 1])
+            numbers = part.conjunctions[chosen]
+            long[int(run)] = LongRun.over(lo[:, chosen].T, hi[:, chosen].T, numbers)
+        return PartFlips(part, lo, hi, long)
 
     def flips(self, columns: Columns, moves: Moves) -> Flips:
         points = self._points(columns)
@@ -86,11 +124,45 @@ class PartFlips:
 
     def _within(self, moves: Integers, runs: Integers, old: Doubles, new: Doubles) -> Flips:
         """Moves below one run each."""
-        starts = self.part.starts
+        if self.part.key is None and 0 in self.long:
+            return self.long[0].flips(moves, old, new)
+        starts, ends = self.part.starts[:-1], self.part.starts[1:].copy()
+        for run in self.long:
+            ends[run] = starts[run]
         found = _flip_runs(
-            self.lo, self.hi, self.part.conjunctions, starts[runs], starts[runs + 1], old, new
+            self.lo, self.hi, self.part.conjunctions, starts[runs], ends[runs], old, new
         )
-        return Flips(moves[found[0]], found[1], found[2])
+        flips = [Flips(moves[found[0]], found[1], found[2])]
+        if self.long:
+            order = np.argsort(runs, kind="stable")
+            ordered = runs[order]
+            for run, lists in self.long.items():
+                those = order[slice(*np.searchsorted(ordered, [run, run + 1]))]
+                if len(those):
+                    flips.append(lists.flips(moves[those], old[those], new[those]))
+        return joined(flips)
+
+
+def joined(flips: list[Flips]) -> Flips:
+    if len(flips) == 1:
+        return flips[0]
+    kinds = (np.int64, np.int64, np.int8)
+    return Flips(
+        *(
+            np.concatenate([np.empty(0, kind), *columns])
+            for kind, columns in zip(
+                kinds, zip(*flips, strict=True) if flips else [()] * 3, strict=True
+            )
+        )
+    )
+
+
+def _nowhere(points: Doubles) -> Doubles:
+    """A point that is at +inf in one dimension is so in all."""
+    outside = np.flatnonzero((points == np.inf).any(axis=1))
+    if len(outside):
+        points[outside] = np.inf
+    return points
 
 
 def _at(points: Doubles, rows: Integers) -> Doubles:
@@ -110,7 +182,7 @@ def _flip_runs(
     new: Doubles,
 ) -> tuple[Any, Any, Any]:  # pragma: no cover - compiled
     """Each move against the boxes of its run, one by one."""
-    room = len(starts) + 64
+    room, dims = len(starts) + 64, lo.shape[0]
     moves, found, signs = (
         np.empty(room, np.int64),
         np.empty(room, np.int64),
@@ -121,14 +193,18 @@ def _flip_runs(
         if n + ends[i] - starts[i] > room:
             room = 2 * room + ends[i] - starts[i]
             moves, found, signs = _longer(moves, room), _longer(found, room), _longer(signs, room)
+        here, there = old[i, 0], new[i, 0]
         for j in range(starts[i], ends[i]):
-            before, after = True, True
-            for d in range(lo.shape[0]):
+            before = (lo[0, j] <= here) & (here < hi[0, j])
+            after = (lo[0, j] <= there) & (there < hi[0, j])
+            for d in range(1, dims):
                 before &= (lo[d, j] <= old[i, d]) & (old[i, d] < hi[d, j])
                 after &= (lo[d, j] <= new[i, d]) & (new[i, d] < hi[d, j])
-            moves[n], found[n] = i, numbers[j]
-            signs[n] = np.int8(1) if after else np.int8(-1)
-            n += before != after
+            # Seldom: what is not a flip costs the comparisons alone.
+            if before != after:
+                moves[n], found[n] = i, numbers[j]
+                signs[n] = np.int8(1) if after else np.int8(-1)
+                n += 1
     return moves[:n].copy(), found[:n].copy(), signs[:n].copy()
 
 

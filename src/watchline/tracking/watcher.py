@@ -25,7 +25,7 @@ from watchline.evaluate import Columns
 from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, prepare
 from watchline.matching.search import PartSearch
 from watchline.model import Emit, Stream
-from watchline.tracking.flips import Flips, Integers, Moves, PartFlips, Signs
+from watchline.tracking.flips import Flips, Integers, Moves, PartFlips, Signs, joined
 
 # Steps kept for trackers that are behind.
 KEPT = 64
@@ -195,15 +195,11 @@ def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:
     rest = [s for s, f in zip(base.searches, base.flips, strict=True) if f is None]
     if rest:
         found.append(_difference(base, rest, columns, moves))
-    joined = Flips(
-        np.concatenate([np.empty(0, np.int64), *(f.moves for f in found)]),
-        np.concatenate([np.empty(0, np.int64), *(f.numbers for f in found)]),
-        np.concatenate([np.empty(0, np.int8), *(f.signs for f in found)]),
-    )
+    flips = joined(found)
     if not layer.dead:
-        return joined
-    alive = layer.alive[joined.numbers]
-    return Flips(joined.moves[alive], joined.numbers[alive], joined.signs[alive])
+        return flips
+    alive = layer.alive[flips.numbers]
+    return Flips(flips.moves[alive], flips.numbers[alive], flips.signs[alive])
 
 
 def _difference(base: Base, searches: list[PartSearch], columns: Columns, moves: Moves) -> Flips:

@@ -1,0 +1,240 @@
+"""`wl.changes` on local Spark, beside the floor: rows a second, and how long a registration takes.
+
+The floor is the same job (router, shuffle, state, packing) with a kernel that copies the state and
+emits as many rows: what Spark and Arrow cost without any tracking.
+
+    python -m bench.tracking [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+import watchline as wl
+from bench.report import machine, say, spread, table
+from watchline.spark import dataframe
+from watchline.spark.routing import to_ipc
+from watchline.spark.shard import COUNTERS, GAUGES, ShardTask, _opened
+from watchline.spark.state import INLINE, new_token
+from watchline.spark.worker import catalog_of, micro_batch
+from watchline.tracking import change_schema
+
+DOMAIN, WIDTH = 1e6, 1e3
+BATCHES = 6
+TICKS = (
+    "CREATE STREAM ticks (id BIGINT, price DOUBLE, volume DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    queries: int
+    objects: int
+    rows: int
+    # The mean step of a price: changes a row are about 2 · queries · step / DOMAIN.
+    step: float
+
+
+def data(folder: Path, s: Setting) -> None:
+    """Walks of all objects, a batch in a file."""
+    rng = np.random.default_rng(7)
+    prices = rng.uniform(0, DOMAIN, s.objects)
+    for k in range(BATCHES):
+        # Each object has its turn; so a batch has rows / objects rounds.
+        ids = np.concatenate([rng.permutation(s.objects) for _ in range(-(-s.rows // s.objects))])
+        ids = ids[: s.rows]
+        walked = np.empty(s.rows)
+        for start in range(0, s.rows, s.objects):
+            part = ids[start : start + s.objects]
+            prices[part] = np.abs(prices[part] + rng.normal(0, s.step * 1.2533, len(part)))
+            walked[start : start + len(part)] = prices[part]
+        times = pa.array(np.arange(s.rows) + k * s.rows, pa.timestamp("us", tz="UTC"))
+        made = pa.table({"id": ids, "price": walked, "volume": walked, "ts": times})
+        pq.write_table(made, folder / f"{k:03}.parquet", row_group_size=100_000)
+
+
+def register(catalog: wl.Catalog, s: Setting) -> None:
+    lo = np.random.default_rng(8).uniform(0, DOMAIN, s.queries)
+    catalog.execute(TICKS)
+    ids = [f"q{i}" for i in range(s.queries)]
+    catalog.register_boxes("ticks", ids, {"price": (lo, lo + WIDTH)}, emit="changes")
+
+
+@dataclass(frozen=True)
+class FloorTask(ShardTask):
+    """Copies its state, and makes so many changes a row of the rows themselves."""
+
+    def stream_batch(
+        self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
+    ) -> Iterator[pd.DataFrame]:
+        inbox = _opened(row for frame in frames for row in frame.itertuples(index=False))
+        query_id, _ = micro_batch()
+        files, shard = self._files(query_id), int(key[0])
+        old = state.get if state.exists else None
+        blob = b"\0" * SIZE if old is None else old[6] or files.load(old[5])  # type: ignore[union-attr]
+        sequence, token = (0 if old is None else old[0] + 1), new_token()
+        blob = bytes(bytearray(blob))
+        name = files.save(shard, sequence, token, blob) if len(blob) > INLINE else None  # type: ignore[union-attr]
+        if files is not None and sequence % 16 == 15:
+            files.tidy(shard, sequence)
+        state.update((sequence, 0, self.shards, "", token, name, None if name else blob))
+        rows = pa.concat_tables(inbox.rows)
+        count = int(rows.num_rows * (FIRST if old is None else RATE))
+        picked = rows.take(pa.array(np.arange(count) % rows.num_rows))
+        own = [
+            pa.repeat("q12345", count),
+            pa.repeat(pa.scalar(1, pa.int8()), count),
+            picked["id"],
+            picked["ts"],
+            pa.repeat("enter", count),
+        ]
+        schema = change_schema(catalog_of(self.ref).stream(self.stream))
+        changes = pa.Table.from_arrays([*own, *picked.columns], schema=schema)
+        blobs = [to_ipc(changes.slice(i, 250_000)).to_pybytes() for i in range(0, count, 250_000)]
+        zeros = [0] * len(blobs)
+        columns = dict.fromkeys((*COUNTERS, *GAUGES, "unanswered", "accuracy"), zeros)
+        yield pd.DataFrame({**columns, "packed": blobs})
+
+
+SIZE, RATE, FIRST = 0, 0.0, 0.0
+
+
+def batches(spark: SparkSession, folder: Path, catalog: wl.Catalog, name: str) -> list[Any]:
+    """Each batch's progress, of a run over all files."""
+    schema = spark.read.parquet(str(folder / "in")).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    found = wl.changes(reader.parquet(str(folder / "in")), catalog, "ticks")
+    writer = found.writeStream.format("noop").option("checkpointLocation", str(folder / name))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [p for p in query.recentProgress if p["numInputRows"] > 1]
+
+
+def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
+    global SIZE, RATE, FIRST
+    folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
+    (folder / "in").mkdir()
+    say(f"{s.name}: data and queries")
+    data(folder / "in", s)
+    catalog = wl.Catalog(folder / "catalog")
+    register(catalog, s)
+    say(f"{s.name}: warming up")
+    batches(spark, folder, catalog, "warm")
+    times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
+    ours = dataframe.ShardTask
+    for turn in range(3):
+        say(f"{s.name}: wl.changes, round {turn + 1}")
+        done = batches(spark, folder, catalog, f"ours{turn}")
+        counted = [p["observedMetrics"]["watchline"] for p in done]
+        times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
+        FIRST = counted[0].changes / s.rows
+        RATE = statistics.mean(c.changes for c in counted[1:]) / s.rows
+        SIZE = int(counted[-1].bytes / dataframe._checked_shards(None, spark))
+        say(f"{s.name}: floor, round {turn + 1}")
+        task = make_floor()
+        dataframe.ShardTask = task  # type: ignore[misc]
+        try:
+            done = batches(spark, folder, catalog, f"floor{turn}")
+        finally:
+            dataframe.ShardTask = ours  # type: ignore[misc]
+        times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
+    best, median = (f(times["floor"]) for f in (min, statistics.median))
+    shutil.rmtree(folder)
+    return [
+        [
+            s.name if who == "floor" else "",
+            who,
+            spread(t),
+            f"{s.rows / min(t):,.0f}",
+            f"{min(t) / best:.2f}× / {statistics.median(t) / median:.2f}×",
+            f"{RATE:.2f}",
+        ]
+        for who, t in reversed(times.items())
+    ]
+
+
+def make_floor() -> type[ShardTask]:
+    """The class with this setting's numbers in it, for it travels by value."""
+    size, rate, first = SIZE, RATE, FIRST
+
+    class Task(FloorTask):
+        def stream_batch(self, key: Any, frames: Any, state: Any) -> Iterator[pd.DataFrame]:
+            global SIZE, RATE, FIRST
+            SIZE, RATE, FIRST = size, rate, first
+            yield from FloorTask.stream_batch(self, key, frames, state)
+
+    return Task
+
+
+def registration(spark: SparkSession, s: Setting, times: int) -> list[str]:
+    """From the commit of a query to its first `registered` change in the sink."""
+    folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
+    (folder / "in").mkdir()
+    data(folder / "in", s)
+    catalog = wl.Catalog(folder / "catalog")
+    register(catalog, s)
+    schema = spark.read.parquet(str(folder / "in")).schema
+    rows = spark.readStream.schema(schema).parquet(str(folder / "in"))
+    arrived: dict[str, float] = {}
+
+    def sink(df: Any, _: int) -> None:
+        for row in df.where("reason = 'registered'").select("query_id").distinct().collect():
+            arrived.setdefault(row.query_id, time.perf_counter())
+
+    writer = wl.changes(rows, catalog, "ticks").writeStream.foreachBatch(sink)
+    query = writer.option("checkpointLocation", str(folder / "c")).start()
+    query.processAllAvailable()
+    waits = []
+    for i in range(times):
+        say(f"registration {i + 1}")
+        start = time.perf_counter()
+        catalog.execute(f"CREATE QUERY new{i} AS SELECT * FROM ticks WHERE price > 1 EMIT CHANGES")
+        committed = time.perf_counter()
+        while f"new{i}" not in arrived and time.perf_counter() - start < 60:
+            time.sleep(0.01)
+        waits.append(arrived[f"new{i}"] - committed)
+    query.stop()
+    shutil.rmtree(folder)
+    return [f"{s.queries:,}", f"{s.objects:,}", spread(waits)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.tracking")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    quick = parser.parse_args().quick
+    rows = 100_000 if quick else 1_000_000
+    settings = [
+        Setting("100,000 queries, 100,000 objects", 100_000, 100_000, rows, 1.0),
+        Setting("1,000 queries, 10,000 objects", 1_000, 10_000, rows, 100.0),
+    ]
+    spark = wl.session(app_name="watchline bench")
+    try:
+        lines = [line for s in settings for line in measure(spark, s)]
+        small = Setting("", 100_000, 10_000, 10_000, 1.0)
+        waits = [registration(spark, small, 3 if quick else 10)]
+    finally:
+        spark.stop()
+    print(f"{machine()}.\n\n## On Spark: {rows:,} rows a batch\n")
+    header = ["setting", "who", "a batch, best / median / worst", "rows/s"]
+    print(table([*header, "of the floor, best / median", "changes a row"], lines))
+    print("\n## From the commit of a query to its first `registered` change in the sink\n")
+    print(table(["queries", "objects", "best / median / worst"], waits))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,348 @@
+"""`BorderIndex`: for each stream, only the borders it crosses (BMQ-Index).
+
+The query table has the boxes by id, the lists of lists.py their borders, and the stream table for
+each stream its last value and, for each dimension, the borders around it. Invariant: no query begins
+or ends strictly inside such a segment [low, high); one that is NaN is not known. A value in the same
+segments changes nothing: one row of the stream table is read, and no list.
+
+Queries of one dimension have their ids in the lists, others their slots of the query table, in which
+candidates are checked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.border.generations import Generations
+from watchline.border.lists import (
+    AUTO,
+    BEGIN,
+    BUCKETS,
+    END,
+    GUIDE,
+    Borders,
+    Steps,
+    build,
+    rank,
+)
+from watchline.border.search import (
+    LEAST,
+    Columns,
+    Crossings,
+    collected,
+    cross,
+    cross_boxes,
+    crossings,
+    crossings_of_boxes,
+    fetch_steps,
+)
+from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery, UnknownStream
+from watchline.index.base import checked_boxes, checked_ids, checked_points, whole_numbers
+from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots, SlotTable, place_of
+from watchline.index.vector import leaf, prefetch
+
+# Rows whose memory is fetched ahead together.
+GROUP = 32
+
+
+class Streams(NamedTuple):
+    """The stream table as kernels take it."""
+
+    table: Slots
+    kept: Doubles
+    ids: Integers
+
+
+class BorderIndex:
+    """Half-open boxes of `dims` dimensions under int64 ids, watched by streams under int64 ids."""
+
+    def __init__(self, dims: int, *, steps: Steps = AUTO):
+        if not isinstance(dims, (int, np.integer)) or dims < 1:
+            raise InvalidQuery(f"an index has one dimension or more, not {dims!r}")
+        self.dims = int(dims)
+        self._steps = steps
+        self._boxes = BoxTable(self.dims)
+        self._lists = Generations(self.dims)
+        # A row: the value, then the lower ends of its segments, then the upper ones.
+        self._streams = SlotTable(self.dims, 2 * self.dims)
+        # Crossings a row, of the last call: room for the next.
+        self._rate = 1.0
+
+    def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Crossings:
+        """Register queries; the streams that are inside already."""
+        boxes = checked_boxes(lo, hi, ids, self.dims)
+        slots = self._boxes.add(boxes.ids, boxes.lo, boxes.hi)
+        if slots is None:
+            known = self._boxes.find(boxes.ids) >= 0
+            raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
+        borders = self._borders_of(slots)
+        opened = self._changes(borders, self._streams.living(), opening=True)
+        _narrow(borders, self._streams.rows)
+        if len(slots):
+            self._lists.push(borders)
+        return opened
+
+    def remove(self, ids: npt.ArrayLike) -> Crossings:
+        """Drop queries; the streams that were inside."""
+        gone = checked_ids(ids)
+        slots = self._boxes.find(gone)
+        if (slots < 0).any():
+            raise UnknownQuery(f"id {gone[slots < 0].min()} is not in the index")
+        closed = self._changes(self._borders_of(slots), self._streams.living(), opening=False)
+        self._lists.discard(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
+        self._boxes.free(slots)
+        if self._boxes.sparse:
+            self._boxes.compact()
+            self._lists.replace(self._borders_of(self._boxes.living()))
+        elif self._lists.worn:
+            self._lists.replace(self._borders_of(self._boxes.living()))
+        return closed
+
+    def advance(self, streams: npt.ArrayLike, values: npt.ArrayLike) -> Crossings:
+        """New values, in the order of the rows, and what they cross; a stream that is new enters
+        all that contains it."""
+        numbers, points = whole_numbers(streams, "streams"), checked_points(values, self.dims)
+        if len(numbers) != len(points):
+            raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
+
+        def fill(columns: Columns, row: int, at: int) -> tuple[int, int]:
+            row, at = self._advance(numbers, points, columns, row, at)
+            if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
+                self._meet(numbers[row:])
+                row, at = self._advance(numbers, points, columns, row, at)
+            return row, at
+
+        rows, tags, signs = collected(fill, len(numbers), self._rate)
+        self._rate = len(rows) / max(len(numbers), 1)
+        return Crossings(rows, numbers[rows], self._ids_of(tags), signs)
+
+    def forget(self, streams: npt.ArrayLike) -> Crossings:
+        """Drop streams; the queries that they were in."""
+        gone = np.unique(whole_numbers(streams, "streams"))
+        slots = self._streams.find(gone)
+        if (slots < 0).any():
+            raise UnknownStream(f"stream {gone[slots < 0].min()} is not known")
+        closed = self._changes(self._lists.borders, slots, opening=False)
+        self._streams.free(slots)
+        if self._streams.sparse:
+            self._streams.compact()
+        return closed
+
+    def __len__(self) -> int:
+        return len(self._boxes)
+
+    @property
+    def streams(self) -> int:
+        """How many streams have reported."""
+        return len(self._streams)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays that the index keeps."""
+        return self._boxes.nbytes + self._lists.nbytes + self._streams.nbytes
+
+    def explain(self) -> str:
+        plural = "s" if self.dims > 1 else ""
+        sizes = self._lists.entries
+        return (
+            f"border: {len(self):,} boxes of {self.dims} dimension{plural}, {self.streams:,} streams;"
+            f" {sum(sizes):,} borders in {len(sizes)} generation{'s' if len(sizes) != 1 else ''}"
+        )
+
+    # --- parts
+
+    def _tags(self, slots: Slots) -> Integers:
+        return self._boxes.ids[slots] if self.dims == 1 else slots.astype(np.int64)
+
+    def _ids_of(self, tags: Integers) -> Integers:
+        return tags if self.dims == 1 else self._boxes.ids[tags]
+
+    def _borders_of(self, slots: Slots) -> Borders:
+        return build(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
+
+    def _changes(self, borders: Borders, slots: Slots, opening: bool) -> Crossings:
+        """What these streams cross if these borders come or go: as if they came from nowhere, or
+        went there."""
+        values = self._streams.left[slots]
+        nowhere = np.full_like(values, np.inf)
+        old, new = (nowhere, values) if opening else (values, nowhere)
+        if self.dims == 1:
+            rows, tags, signs = crossings(borders, old[:, 0], new[:, 0], self._steps)
+        else:
+            rows, tags, signs = crossings_of_boxes(borders, self._boxes.rows, old, new, self._steps)
+        return Crossings(
+            np.full(len(rows), -1), self._streams.ids[slots[rows]], self._ids_of(tags), signs
+        )
+
+    def _meet(self, numbers: Integers) -> None:
+        """Take in the streams among these that are new: they were nowhere."""
+        new = np.unique(numbers[self._streams.find(numbers) < 0])
+        shape = len(new), self.dims
+        self._streams.add(new, np.full(shape, np.inf), np.full((shape[0], 2 * shape[1]), np.nan))
+
+    def _advance(
+        self, numbers: Integers, points: Doubles, columns: Columns, row: int, at: int
+    ) -> tuple[int, int]:
+        table = self._streams
+        streams = Streams(table.hash, table.rows, table.ids)
+        borders, steps = self._lists.borders, self._steps
+        if self.dims == 1:
+            values = points.reshape(-1)
+            return _advance(borders, steps, streams, numbers, values, columns, row, at)
+        boxes = self._boxes.rows
+        return _advance_boxes(borders, boxes, steps, streams, numbers, points, columns, row, at)
+
+
+@nb.njit(cache=True, nogil=True)
+def _advance(
+    borders: Borders,
+    steps: Steps,
+    streams: Streams,
+    numbers: Integers,
+    values: Doubles,
+    columns: Columns,
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Rows of one dimension, until they end, a stream is not known, or there may be no room.
+
+    A group of rows at a time: values that stay in their segments are done at once; for the others
+    what the search will read is fetched ahead. A value is stored when its row is met, as the next
+    one of its stream may be in the same group, and taken back if there is no room for its row.
+    """
+    table, kept, ids = streams
+    slots, moved = np.empty(GROUP, dtype=np.int64), np.empty(GROUP, dtype=np.int64)
+    olds, news = np.empty(GROUP), np.empty(GROUP)
+    for group in range(row, len(numbers), GROUP):
+        count = min(GROUP, len(numbers) - group)
+        known = _look_up(table, kept, ids, numbers[group : group + count], slots)
+        moves = 0
+        for i in range(known):
+            value, slot = values[group + i], slots[i]
+            old, low, high = kept[slot, 0], kept[slot, 1], kept[slot, 2]
+            new = value if np.isfinite(value) else np.inf
+            kept[slot, 0] = new
+            olds[moves], news[moves], moved[moves] = old, new, i
+            if not ((low <= value) & (value < high)) and old != new:
+                kept[slot, 1] = np.nan
+                moves += 1
+        fetch_steps(borders, olds, news, moves)
+        for m in range(moves):
+            i, new = group + moved[m], news[m]
+            end, low, high = cross(borders, steps, i, olds[m], new, columns, at)
+            if end < 0:
+                for back in range(moves - 1, m - 1, -1):
+                    kept[slots[moved[back]], 0] = olds[back]
+                return i, at
+            at = end
+            kept[slots[moved[m]], 1] = low if new < np.inf else np.nan
+            kept[slots[moved[m]], 2] = high
+        if known < count:
+            return group + known, at
+    return len(numbers), at
+
+
+@leaf()
+def _look_up(
+    table: Slots, kept: Doubles, ids: Integers, numbers: Integers, slots: Integers
+) -> int:  # pragma: no cover - compiled
+    """The slots of a group of streams, before the first that is not known; how many they are."""
+    for i in range(len(numbers)):
+        prefetch(table, place_of(table, numbers[i]))
+    for i in range(len(numbers)):
+        at = place_of(table, numbers[i])
+        while table[at] >= 0 and ids[table[at]] != numbers[i]:
+            at = (at + 1) & (len(table) - 1)
+        slots[i] = table[at]
+        if slots[i] < 0:
+            return i
+    return len(numbers)
+
+
+@nb.njit(cache=True, nogil=True)
+def _advance_boxes(
+    borders: Borders,
+    boxes: Doubles,
+    steps: Steps,
+    streams: Streams,
+    numbers: Integers,
+    values: Doubles,
+    columns: Columns,
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """The same for rows of several dimensions, one after the other."""
+    table, kept, ids = streams
+    dims = values.shape[1]
+    slots, new = np.empty(GROUP, dtype=np.int64), np.empty(dims)
+    for group in range(row, len(numbers), GROUP):
+        count = min(GROUP, len(numbers) - group)
+        known = _look_up(table, kept, ids, numbers[group : group + count], slots)
+        for i in range(known):
+            stream = kept[slots[i]]
+            somewhere, stays = True, True
+            for k in range(dims):
+                value = values[group + i, k]
+                somewhere &= np.isfinite(value)
+                stays &= (stream[dims + k] <= value) & (value < stream[2 * dims + k])
+                new[k] = value
+            if not stays:
+                if not somewhere:
+                    new[:] = np.inf
+                old = stream[:dims]
+                end = cross_boxes(borders, boxes, steps, group + i, old, new, columns, at)
+                if end < 0:
+                    return group + i, at
+                at = end
+                _set_segments(borders, stream, new)
+            stream[:dims] = new
+        if known < count:
+            return group + known, at
+    return len(numbers), at
+
+
+@leaf()
+def _set_segments(
+    borders: Borders, stream: Doubles, new: Doubles
+) -> None:  # pragma: no cover - compiled
+    """The borders around a new value, in the dimensions in which it is not between the old ones."""
+    dims = len(new)
+    for k in range(dims):
+        if (stream[dims + k] <= new[k]) & (new[k] < stream[2 * dims + k]):
+            continue
+        somewhere = new[k] < np.inf
+        stream[dims + k] = LEAST if somewhere else np.nan
+        stream[2 * dims + k] = np.inf if somewhere else np.nan
+        if somewhere:
+            for run in range(k, len(borders.runs), dims):
+                narrow(borders, run, new[k], stream, dims + k, 2 * dims + k)
+
+
+@nb.njit(cache=True, nogil=True)
+def _narrow(borders: Borders, kept: Doubles) -> None:  # pragma: no cover - compiled
+    """Segments of all streams end at these borders too."""
+    dims = len(borders.runs)
+    for i in range(len(kept)):
+        for k in range(dims):
+            # What is free or nowhere has no segment, and is left alone.
+            if kept[i, dims + k] < kept[i, 2 * dims + k]:
+                narrow(borders, k, kept[i, k], kept[i], dims + k, 2 * dims + k)
+
+
+@leaf()
+def narrow(
+    borders: Borders, run: Int, value: float, stream: Doubles, low: Int, high: Int
+) -> None:  # pragma: no cover - compiled
+    """Raise stream[low] and lower stream[high] to the borders of a run around the value."""
+    keys, runs = borders.keys, borders.runs
+    begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
+    start, inverse, origin = borders.axes[run, 0], borders.axes[run, 1], borders.axes[run, 2]
+    place = rank(keys, borders.guide, begin, first, buckets, start, inverse, origin, value)
+    if place > begin:
+        stream[low] = max(stream[low], keys[place - 1])
+    if place < runs[run, END]:
+        stream[high] = min(stream[high], keys[place])

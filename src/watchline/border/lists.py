@@ -1,0 +1,243 @@
+"""Region segment lists as sorted arrays (BMQ-Index, sections 3 and 4), and the search between two
+values.
+
+A *run* has two entries for each query in one dimension, sorted by (key, tag): the key is a border,
+`others` has the query's other border, so that an entry is a lower border if the other is above its
+key. An entry whose query has gone has NaN there, with which no comparison holds.
+
+Search. A value that is nowhere (a stream not seen yet, NaN, ±inf) is +inf, which is in no half-open
+range. Between an old and a new value the entries with keys in between are visited, and an entry
+flips its query exactly if the other border is not in between too: a jump over a whole query is
+none (3.3; per query, not per set of queries).
+
+    old          new        [ ) flips at [        other > new: now inside
+     |     [      |    )
+     |  [     )   |         nothing               both borders are in between
+   [ |     )      |         flips at )            other <= old: now outside
+
+A walk costs the entries in between. A long step is answered by two stabs instead: what contains the
+old value and not the new one, and the other way round. For that a run has *checkpoints*: at some
+positions the lower entries of all queries that are open there. One is set when as many entries have
+passed as queries are open, so that all of them together are no longer than the run, and a stab reads
+no more than twice what it would have to, whatever the overlap.
+
+Several dimensions: an entry of dimension k is a candidate. `+` needs the new value inside in all
+other dimensions, and the old one inside in those before k, so that it is reported once (4.3, the
+cross-check); `-` the same with old and new exchanged.
+
+Several *generations* of runs, one for each dimension, stand one after the other in the same arrays;
+generations.py makes and merges them. Cost: 24 bytes an entry, 4 for its bucket, at most 4 for the
+checkpoints; a rank is a bucket and the few keys in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from watchline.border.block import LANES
+from watchline.index.grid import equal_axis
+from watchline.index.table import Doubles, Int, Integers, Slots
+from watchline.index.vector import leaf
+
+# Entries of a block: checkpoints are only at the first one of a block.
+SHIFT = 6
+BLOCK = 1 << SHIFT
+# Keys that are compared at once.
+FEW = 4
+
+
+class Borders(NamedTuple):
+    """Runs in the order of their generation, then dimension; positions are 32 bits and count from
+    the beginning of the run. After the last entry there are `LANES` more, which mean nothing."""
+
+    keys: Doubles
+    others: Doubles
+    tags: Integers
+    # Entries before each bucket of equal width.
+    guide: Slots
+    # For each block: the last one that has a checkpoint, and where its members begin.
+    latest: Slots
+    firsts: Slots
+    members: Slots
+    # For each run: where it begins and ends, its guide, buckets, blocks, members.
+    runs: Integers
+    # For each run: the parts of its axis of buckets, see `grid.Axis`.
+    axes: Doubles
+
+    @property
+    def entries(self) -> int:
+        return int((self.runs[:, END] - self.runs[:, BEGIN]).sum())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self)
+
+
+BEGIN, END, GUIDE, BUCKETS, BLOCKS, MEMBERS = range(6)
+
+
+class Steps(NamedTuple):
+    """When a step is long: its entries are more than `walk`, and more than `price` times what the
+    two stabs read."""
+
+    walk: int
+    price: float
+
+
+AUTO = Steps(BLOCK, 2.0)
+WALK = Steps(2**62, 0.0)
+STABS = Steps(0, 0.0)
+
+
+def build(lo: Doubles, hi: Doubles, tags: Integers) -> Borders:
+    """One generation of these checked boxes (n, d); zeros have one sign."""
+    size = 2 * len(tags)
+    entries = room(size * lo.shape[1])
+    for k in range(lo.shape[1]):
+        part = slice(k * size, (k + 1) * size)
+        for column, values in zip(entries, _sorted(lo[:, k], hi[:, k], tags), strict=True):
+            column[part] = values
+    return finished(*entries, np.arange(lo.shape[1] + 1) * size)
+
+
+def room(size: int) -> tuple[Doubles, Doubles, Integers]:
+    """Keys, others and tags of so many entries, and what is read after the last."""
+    size += LANES
+    return np.empty(size), np.empty(size), np.empty(size, dtype=np.int64)
+
+
+def _sorted(lo: Doubles, hi: Doubles, tags: Integers) -> tuple[Doubles, Doubles, Integers]:
+    keys, others = np.concatenate([lo, hi]), np.concatenate([hi, lo])
+    twice = np.concatenate([tags, tags])
+    order = np.lexsort((twice, keys))
+    return keys[order], others[order], twice[order]
+
+
+def finished(keys: Doubles, others: Doubles, tags: Integers, ends: Integers) -> Borders:
+    """Sorted entries with guides and checkpoints; dimension k has those before ends[k + 1]."""
+    dims = len(ends) - 1
+    runs, axes = np.zeros((dims, 6), dtype=np.int64), np.zeros((dims, 3))
+    sizes = np.diff(ends)
+    blocks = sizes // BLOCK + 1
+    runs[:, BEGIN], runs[:, END], runs[:, BUCKETS] = ends[:-1], ends[1:], sizes + 1
+    runs[1:, GUIDE], runs[1:, BLOCKS] = np.cumsum(sizes + 2)[:-1], np.cumsum(blocks + 1)[:-1]
+    guide = np.empty((sizes + 2).sum(), dtype=np.int32)
+    latest = np.zeros((blocks + 1).sum(), dtype=np.int32)
+    firsts = np.zeros((blocks + 1).sum(), dtype=np.int32)
+    # One more than can be in use: a member is written before it is known whether it stays.
+    members = np.empty(ends[-1] + 1, dtype=np.int32)
+    for k in range(dims):
+        axes[k] = _buckets(keys[ends[k] : ends[k + 1]])
+    borders = Borders(keys, others, tags, guide, latest, firsts, members, runs, axes)
+    used = _furnish(borders)
+    return borders._replace(members=members[:used].copy())
+
+
+def _buckets(keys: Doubles) -> tuple[float, float, float]:
+    """Buckets of one width over the finite keys, as many as there are keys."""
+    first, end = np.searchsorted(keys, -np.inf, "right"), np.searchsorted(keys, np.inf)
+    if first >= end:
+        return 0.0, 1.0, 0.0
+    low, high, count = float(keys[first]), float(keys[end - 1]), len(keys)
+    axis = equal_axis(low, high / count - low / count, count)
+    return axis.start, axis.inverse, axis.origin
+
+
+@nb.njit(cache=True, nogil=True)
+def _furnish(borders: Borders) -> int:  # pragma: no cover - compiled
+    """Fill guides and checkpoints of all runs; the members in use."""
+    used = 0
+    for run in range(len(borders.runs)):
+        borders.runs[run, MEMBERS] = used
+        _fill_guide(borders, run)
+        used = _set_checkpoints(borders, run, used)
+    return used
+
+
+@leaf()
+def bucket_of(
+    start: float, inverse: float, origin: float, buckets: Int, value: float
+) -> Int:  # pragma: no cover - compiled
+    """A number that never decreases with the value, whatever the arithmetic rounds."""
+    scaled = np.floor((value - start) * inverse) - origin
+    if not scaled > 0.0:
+        return 0
+    return buckets - 1 if scaled >= buckets else int(scaled)
+
+
+@nb.njit(cache=True, nogil=True)
+def _fill_guide(borders: Borders, run: int) -> None:  # pragma: no cover - compiled
+    keys, guide = borders.keys, borders.guide
+    begin, end, first, buckets = borders.runs[run, :4]
+    start, inverse, origin = borders.axes[run]
+    done = 0
+    for i in range(begin, end):
+        bucket = bucket_of(start, inverse, origin, buckets, keys[i])
+        while done <= bucket:
+            guide[first + done] = i - begin
+            done += 1
+    while done <= buckets:
+        guide[first + done] = end - begin
+        done += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: no cover - compiled
+    """At a block when no more queries are open than entries have passed; where the members end."""
+    keys, others, members = borders.keys, borders.others, borders.members
+    latest, firsts = borders.latest, borders.firsts
+    begin, end, blocks = borders.runs[run, BEGIN], borders.runs[run, END], borders.runs[run, BLOCKS]
+    base, count, opened, last = used, 0, 0, 0
+    for block in range(1, ((end - begin) >> SHIFT) + 1):
+        at = block << SHIFT
+        for i in range(begin + at - BLOCK, begin + at):
+            opened += 1 if others[i] > keys[i] else -1
+        firsts[blocks + block] = used - base
+        latest[blocks + block] = last
+        if at - (last << SHIFT) < opened:
+            continue
+        # Open here is what was open at the last one or has begun since, and goes on after this.
+        border, until = keys[begin + at - 1], used
+        for m in range(until - count, until):
+            members[used] = members[m]
+            used += others[begin + members[m]] > border
+        for i in range(begin + (last << SHIFT), begin + at):
+            members[used] = i - begin
+            used += others[i] > border
+        count, last = used - until, block
+        latest[blocks + block] = last
+    firsts[blocks + ((end - begin) >> SHIFT) + 1] = used - base
+    return used
+
+
+@leaf()
+def rank(
+    keys: Doubles,
+    guide: Slots,
+    begin: Int,
+    first: Int,
+    buckets: Int,
+    start: float,
+    inverse: float,
+    origin: float,
+    value: float,
+) -> Int:  # pragma: no cover - compiled
+    """The position after the last key <= value, in the run of these parts.
+
+    A few keys are compared without a branch, as nobody can tell how the comparison will end.
+    """
+    bucket = first + bucket_of(start, inverse, origin, buckets, value)
+    low, high = begin + np.int64(guide[bucket]), begin + np.int64(guide[bucket + 1])
+    while high - low > FEW:
+        middle = (low + high) >> 1
+        if keys[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    place = low
+    for j in range(FEW):
+        place += (low + j < high) & (keys[low + j] <= value)
+    return place

@@ -1,0 +1,364 @@
+"""The search of steps from old to new values: one row, many rows, and the room for what they find.
+
+See lists.py for what is searched and why. A row is answered whole or not at all: if there may not be
+room for it, the kernel ends before it, and goes on with larger arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from watchline.border.block import LANES, Signs, walk_block
+from watchline.border.lists import (
+    AUTO,
+    BEGIN,
+    BLOCKS,
+    BUCKETS,
+    END,
+    GUIDE,
+    MEMBERS,
+    SHIFT,
+    Borders,
+    Steps,
+    bucket_of,
+    rank,
+)
+from watchline.index.table import Doubles, Int, Integers
+from watchline.index.vector import leaf, prefetch
+
+# Below every finite number or the least of them, so that a segment that ends there has no -inf.
+LEAST = -np.finfo(np.float64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Crossings:
+    """Stream `streams[i]` came into query `ids[i]` (sign 1) or left it (-1), by row `rows[i]` of the
+    call; -1 if no row did. In the order of the rows."""
+
+    rows: Integers
+    streams: Integers
+    ids: Integers
+    signs: Signs
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Columns(NamedTuple):
+    """What rows have found, and where kernels write it; `LANES` more than is in use."""
+
+    rows: Integers
+    tags: Integers
+    signs: Signs
+
+
+# --- many rows
+
+
+def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> Columns:
+    """Rows, tags and signs of the steps from old[i] to new[i], float64 (m,); +inf is nowhere."""
+
+    def fill(columns: Columns, row: int, at: int) -> tuple[int, int]:
+        return _cross_rows(borders, steps, old, new, columns, row, at)
+
+    return collected(fill, len(old), 1.0)
+
+
+def crossings_of_boxes(
+    borders: Borders, boxes: Doubles, old: Doubles, new: Doubles, steps: Steps = AUTO
+) -> Columns:
+    """The same for (m, d) values: a tag is a row of `boxes`, which begins with d lower bounds and d
+    upper ones. A value that is nowhere is +inf in every dimension."""
+
+    def fill(columns: Columns, row: int, at: int) -> tuple[int, int]:
+        return _cross_box_rows(borders, boxes, steps, old, new, columns, row, at)
+
+    return collected(fill, len(old), 1.0)
+
+
+# Answers rows from `row` on into the columns from `at` on; gives the next row and the next place.
+Fill = Callable[[Columns, int, int], tuple[int, int]]
+
+
+def collected(fill: Fill, count: int, rate: float) -> Columns:
+    """All rows, in columns that grow; `rate` is the guess of what a row finds."""
+    columns = _room(int(count * rate * 1.2) + 1_024)
+    row, at = fill(columns, 0, 0)
+    while row < count:
+        # Never by less than a half: a row that needs more than there is will find it in the end.
+        size = len(columns[0])
+        more = int((count - row) * (at + 1) / (row + 1) * 1.1)
+        larger = _room(size + max(size // 2, more))
+        for column, kept in zip(larger, columns, strict=True):
+            column[:at] = kept[:at]
+        columns = larger
+        row, at = fill(columns, row, at)
+    for column in columns:
+        column.resize(at, refcheck=False)
+    return columns
+
+
+def _room(size: int) -> Columns:
+    return Columns(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int8))
+
+
+@nb.njit(cache=True, nogil=True)
+def _cross_rows(
+    borders: Borders,
+    steps: Steps,
+    old: Doubles,
+    new: Doubles,
+    columns: Columns,
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    for i in range(row, len(old)):
+        if old[i] != new[i]:
+            end, _, _ = cross(borders, steps, i, old[i], new[i], columns, at)
+            if end < 0:
+                return i, at
+            at = end
+    return len(old), at
+
+
+@nb.njit(cache=True, nogil=True)
+def _cross_box_rows(
+    borders: Borders,
+    boxes: Doubles,
+    steps: Steps,
+    old: Doubles,
+    new: Doubles,
+    columns: Columns,
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    for i in range(row, len(old)):
+        end = cross_boxes(borders, boxes, steps, i, old[i], new[i], columns, at)
+        if end < 0:
+            return i, at
+        at = end
+    return len(old), at
+
+
+# --- one row
+
+
+@leaf()
+def fetch_steps(
+    borders: Borders, olds: Doubles, news: Doubles, count: Int
+) -> None:  # pragma: no cover - compiled
+    """Ask for what some steps will read in the first run, which is the largest."""
+    keys, others, tags, guide = borders.keys, borders.others, borders.tags, borders.guide
+    if len(borders.runs) == 0:
+        return
+    buckets = borders.runs[0, BUCKETS]
+    start, inverse, origin = borders.axes[0, 0], borders.axes[0, 1], borders.axes[0, 2]
+    for i in range(count):
+        prefetch(guide, bucket_of(start, inverse, origin, buckets, olds[i]))
+        prefetch(guide, bucket_of(start, inverse, origin, buckets, news[i]))
+    for i in range(count):
+        for value in (olds[i], news[i]):
+            place = guide[bucket_of(start, inverse, origin, buckets, value)]
+            prefetch(keys, place)
+            prefetch(others, place)
+            prefetch(tags, place)
+
+
+@leaf()
+def cross(
+    borders: Borders,
+    steps: Steps,
+    row: Int,
+    old: float,
+    new: float,
+    columns: Columns,
+    at: Int,
+) -> tuple[Int, float, float]:  # pragma: no cover - compiled
+    """The crossings of one step in one dimension, from place `at` on; the next place (-1: there may
+    be no room), and the borders around the new value: no query begins or ends inside [low, high).
+    """
+    keys, guide, runs, axes = borders.keys, borders.guide, borders.runs, borders.axes
+    low, high = LEAST, np.inf
+    for run in range(len(runs)):
+        begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
+        start, inverse, origin = axes[run, 0], axes[run, 1], axes[run, 2]
+        here = rank(keys, guide, begin, first, buckets, start, inverse, origin, old)
+        there = rank(keys, guide, begin, first, buckets, start, inverse, origin, new)
+        if there > begin:
+            low = max(low, keys[there - 1])
+        if there < runs[run, END]:
+            high = min(high, keys[there])
+        if abs(there - here) <= steps.walk:
+            at = _walk(borders, row, old, new, here, there, columns, at)
+        else:
+            at = _leap(borders, steps, run, row, old, new, here, there, columns, at)
+        if at < 0:
+            break
+    return at, low, high
+
+
+@leaf()
+def _walk(
+    borders: Borders,
+    row: Int,
+    old: float,
+    new: float,
+    here: Int,
+    there: Int,
+    columns: Columns,
+    at: Int,
+) -> Int:  # pragma: no cover - compiled
+    """The entries between two ranks, a block at a time.
+
+    Upwards an other border beyond both values is of a query that is entered, downwards of one that
+    is left; one before both the other way round. Blocks in which all stay are most.
+    """
+    others, entry_tags = borders.others, borders.tags
+    rows, tags, signs = columns
+    i, end = min(here, there), max(here, there)
+    if at + end - i + LANES > len(tags):
+        return -1
+    bottom, top = min(old, new), max(old, new)
+    sign = np.int8(1) if old < new else np.int8(-1)
+    while i < end:
+        count = min(end - i, LANES)
+        stay = walk_block(rows, tags, signs, at, row, others, entry_tags, i, bottom, top, sign)
+        if ~stay & ((1 << count) - 1) == 0:
+            at += count
+        else:
+            to = at
+            for j in range(count):
+                tags[to], signs[to] = tags[at + j], signs[at + j]
+                to += (stay >> j) & 1
+            at = to
+        i += LANES
+    return at
+
+
+@leaf()
+def _leap(
+    borders: Borders,
+    steps: Steps,
+    run: Int,
+    row: Int,
+    old: float,
+    new: float,
+    here: Int,
+    there: Int,
+    columns: Columns,
+    at: Int,
+) -> Int:  # pragma: no cover - compiled
+    """A long step: by two stabs, unless they read more than a walk."""
+    read = _read(borders, run, old, here) + _read(borders, run, new, there)
+    if read * steps.price >= abs(there - here):
+        return _walk(borders, row, old, new, here, there, columns, at)
+    if at + read + LANES > len(columns.tags):
+        return -1
+    at = _stab(borders, run, row, old, new, here, -1, columns, at)
+    return _stab(borders, run, row, new, old, there, 1, columns, at)
+
+
+@leaf()
+def _read(
+    borders: Borders, run: Int, value: float, place: Int
+) -> Int:  # pragma: no cover - compiled
+    """The entries that a stab of the value of this rank looks at."""
+    if value == np.inf:
+        return 0
+    begin, blocks = borders.runs[run, BEGIN], borders.runs[run, BLOCKS]
+    block = np.int64(borders.latest[blocks + ((place - begin) >> SHIFT)])
+    firsts = borders.firsts
+    members = np.int64(firsts[blocks + block + 1]) - np.int64(firsts[blocks + block])
+    return members + place - begin - (block << SHIFT)
+
+
+@leaf()
+def _stab(
+    borders: Borders,
+    run: Int,
+    row: Int,
+    inside: float,
+    outside: float,
+    place: Int,
+    sign: Int,
+    columns: Columns,
+    at: Int,
+) -> Int:  # pragma: no cover - compiled
+    """The queries that contain one value, of this rank, and not the other: among the members of the
+    checkpoint before it, and the lower borders from there on."""
+    if inside == np.inf:
+        return at
+    keys, others, entry_tags, members = borders.keys, borders.others, borders.tags, borders.members
+    rows, tags, signs = columns
+    begin, blocks = borders.runs[run, BEGIN], borders.runs[run, BLOCKS]
+    block = np.int64(borders.latest[blocks + ((place - begin) >> SHIFT)])
+    base = borders.runs[run, MEMBERS]
+    first, end = borders.firsts[blocks + block], borders.firsts[blocks + block + 1]
+    for m in range(base + first, base + end):
+        i = begin + np.int64(members[m])
+        rows[at], tags[at], signs[at] = row, entry_tags[i], sign
+        at += (others[i] > inside) & ((others[i] <= outside) | (keys[i] > outside))
+    for i in range(begin + (block << SHIFT), place):
+        rows[at], tags[at], signs[at] = row, entry_tags[i], sign
+        at += (others[i] > inside) & ((others[i] <= outside) | (keys[i] > outside))
+    return at
+
+
+@leaf()
+def cross_boxes(
+    borders: Borders,
+    boxes: Doubles,
+    steps: Steps,
+    row: Int,
+    old: Doubles,
+    new: Doubles,
+    columns: Columns,
+    at: Int,
+) -> Int:  # pragma: no cover - compiled
+    """The crossings of one step in several dimensions, from place `at` on; -1: no room."""
+    keys, guide, runs, axes = borders.keys, borders.guide, borders.runs, borders.axes
+    dims = len(new)
+    nowhere = (old[0] == np.inf) | (new[0] == np.inf)
+    for run in range(len(runs)):
+        k = run % dims
+        # From nowhere or to nowhere it is the first dimension that is crossed first.
+        if old[k] == new[k] or (nowhere and k > 0):
+            continue
+        begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
+        start, inverse, origin = axes[run, 0], axes[run, 1], axes[run, 2]
+        here = rank(keys, guide, begin, first, buckets, start, inverse, origin, old[k])
+        there = rank(keys, guide, begin, first, buckets, start, inverse, origin, new[k])
+        if abs(there - here) <= steps.walk:
+            end = _walk(borders, row, old[k], new[k], here, there, columns, at)
+        else:
+            end = _leap(borders, steps, run, row, old[k], new[k], here, there, columns, at)
+        if end < 0:
+            return end
+        at = _cross_check(boxes, k, old, new, columns, at, end)
+    return at
+
+
+@leaf()
+def _cross_check(
+    boxes: Doubles, k: Int, old: Doubles, new: Doubles, columns: Columns, at: Int, end: Int
+) -> Int:  # pragma: no cover - compiled
+    """Keep the candidates of dimension k, from `at` to `end`, that really cross; the next place."""
+    _, tags, signs = columns
+    dims = len(new)
+    for i in range(at, end):
+        tag, sign = tags[i], signs[i]
+        crosses = True
+        for j in range(dims):
+            if j != k:
+                low, high = boxes[tag, j], boxes[tag, dims + j]
+                before = (low <= old[j]) & (old[j] < high)
+                after = (low <= new[j]) & (new[j] < high)
+                crosses &= (after if sign > 0 else before) & ((j > k) | (before & after))
+        tags[at], signs[at] = tag, sign
+        at += crosses
+    return at
