@@ -146,7 +146,12 @@ def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: St
         if kind.unit == "ns":
             array = pc.floor_temporal(array, unit="microsecond")
         # As int64: a time zone moves no instant, and any unit becomes microseconds.
-        return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+        try:
+            return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise InvalidQuery(
+                f"column {attribute.name!r} has times that do not fit in 64 bits of microseconds"
+            ) from None
     wanted = pa.int64() if attribute.type is Type.TIMESTAMP else _ARROW[attribute.type]
     return array if array.type == wanted else array.cast(wanted)
 

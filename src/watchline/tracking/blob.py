@@ -17,8 +17,9 @@ from watchline.errors import InvalidState
 
 MAGIC = b"watchline-state\n"
 FORMAT = 1
-# Format, bytes of the head, bytes in all, checksum of what follows.
-_FIXED = struct.Struct("<HQQI")
+# Format, bytes of the head, bytes in all; then a checksum of these and of what follows it.
+_FIXED, _SUM = struct.Struct("<HQQ"), struct.Struct("<I")
+_START = len(MAGIC) + _FIXED.size + _SUM.size
 
 
 def pack(head: dict[str, Any], objects: pa.Table) -> bytes:
@@ -27,26 +28,30 @@ def pack(head: dict[str, Any], objects: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, objects.schema) as writer:
         writer.write_table(objects)
     rows = sink.getvalue()
-    checksum = zlib.crc32(rows, zlib.crc32(text))
-    size = len(MAGIC) + _FIXED.size + len(text) + rows.size
-    return b"".join([MAGIC, _FIXED.pack(FORMAT, len(text), size, checksum), text, rows])
+    fixed = _FIXED.pack(FORMAT, len(text), _START + len(text) + rows.size)
+    checksum = zlib.crc32(rows, zlib.crc32(text, zlib.crc32(fixed)))
+    return b"".join([MAGIC, fixed, _SUM.pack(checksum), text, rows])
 
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], pa.Table]:
-    view = memoryview(blob)
-    start = len(MAGIC) + _FIXED.size
-    if bytes(view[: len(MAGIC)]) != MAGIC or len(view) < start:
+    try:
+        view = memoryview(blob)
+    except TypeError:
+        raise InvalidState(f"this is no state of a tracker but {type(blob).__name__}") from None
+    if bytes(view[: len(MAGIC)]) != MAGIC or len(view) < _START:
         raise InvalidState("this is no state of a tracker: it begins otherwise")
-    form, length, size, checksum = _FIXED.unpack_from(view, len(MAGIC))
+    form, length, size = _FIXED.unpack_from(view, len(MAGIC))
     if form != FORMAT:
         raise InvalidState(
             f"the state has format {form}, this program reads format {FORMAT}:"
             " use the release that wrote it, or start anew with a new checkpoint"
         )
-    if size != len(view) or zlib.crc32(view[start:]) != checksum:
+    fixed = view[len(MAGIC) : _START - _SUM.size]
+    (checksum,) = _SUM.unpack_from(view, _START - _SUM.size)
+    if size != len(view) or zlib.crc32(view[_START:], zlib.crc32(fixed)) != checksum:
         raise InvalidState("the state is damaged: its length or its checksum is wrong")
-    head = json.loads(bytes(view[start : start + length]))
-    with pa.ipc.open_stream(pa.py_buffer(view[start + length :])) as reader:
+    head = json.loads(bytes(view[_START : _START + length]))
+    with pa.ipc.open_stream(pa.py_buffer(view[_START + length :])) as reader:
         return head, reader.read_all()
 
 

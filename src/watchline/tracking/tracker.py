@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from watchline import sql
 from watchline.catalog import Catalog
 from watchline.errors import InvalidQuery, InvalidState, UnknownVersion
 from watchline.evaluate import Columns
@@ -39,6 +40,8 @@ REASONS = ("enter", "exit", "registered", "dropped", "expired", "shed")
 _ENTER, _EXIT, _REGISTERED, _DROPPED, _EXPIRED, _SHED = range(len(REASONS))
 # At one moment rows come first, then objects that time out, then queries whose life is over.
 _ROW, _TIMEOUT, _END = range(3)
+# The first and the last moment there is.
+_FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class Span(NamedTuple):
@@ -82,13 +85,13 @@ class Tracker:
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
-        self._forget()
+        self._forget(watcher.stream)
         self._births: dict[str, int | None] = dict.fromkeys(watcher.timed())
         self._lifetimes = watcher.timed()
 
-    def _forget(self) -> None:
-        """No objects, and nothing seen."""
-        self.stream = self._watcher.stream
+    def _forget(self, stream: Stream) -> None:
+        """No objects of this stream, and nothing seen."""
+        self.stream = stream
         self._schema = change_schema(self.stream)
         self._objects = schema_of_rows(self.stream).empty_table()
         self._newest: int | None = None
@@ -144,6 +147,8 @@ class Tracker:
 
     def advance_to(self, version: int) -> pa.Table:
         """Follow the catalog to a version: the openings and closings that its commits cause."""
+        if not isinstance(version, int):
+            raise UnknownVersion(f"a version is a whole number, not {version!r}")
         if version < self.version:
             raise UnknownVersion(
                 f"the tracker is at version {self.version}: it cannot go back to {version}"
@@ -170,7 +175,7 @@ class Tracker:
             self._lifetimes.pop(query_id, None)
         if step.reset:
             changes = self._opened(old, [])
-            self._forget()
+            self._forget(step.came.stream)
         plan = step.came.plan
         numbers = np.flatnonzero(plan.lifetime > 0)
         ids = plan.ids.take(pa.array(numbers)).to_pylist()
@@ -272,6 +277,9 @@ class Tracker:
         head, objects = blobs.unpack(blob)
         tracker = cls.__new__(cls)
         tracker._start(watcher, identity)
+        if head["stream"] != repr(watcher.stream):
+            # Declared anew since then: the objects are of the stream as it was.
+            tracker._forget(_declared(head["stream"]))
         tracker.version, tracker._newest = head["version"], head["newest"]
         tracker._births = head["births"]
         tracker._counts = Counter(head["counts"])
@@ -308,6 +316,12 @@ def check_origin(head: dict[str, Any], identity: str, stream: str) -> None:
         raise InvalidState(f"the state belongs to stream {name}, not to {stream}")
 
 
+def _declared(text: str) -> Stream:
+    statement = sql.statement(text)
+    assert isinstance(statement, sql.CreateStream)
+    return statement.stream
+
+
 class _Batch:
     """One batch on its way through a tracker, which is not touched."""
 
@@ -321,10 +335,13 @@ class _Batch:
             if self.newest is None:
                 # Lives that had no beginning yet begin with the stream's first row.
                 self.births = dict.fromkeys(self.births, span.oldest)
-            self.newest = max(span.newest, self.newest or span.newest)
+            self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
         self._rows = _joined(tracker._objects, batch)
         self._times = _integers(self._rows[self._stream.time])
         self._order = self._in_order(batch, times)
+        # Rows of one object at one moment count by their attributes, not by their places.
+        self._ranks = np.zeros(len(self._times), dtype=np.int64)
+        self._ranks[self._order] = np.arange(1, len(self._order) + 1)
         self._link()
         self.objects = self._rows.take(pa.array(self._kept))
         self.changes = self._found()
@@ -337,12 +354,12 @@ class _Batch:
         self._codes = codes
         # What the tracker knows are different objects: their codes count them.
         mine = codes[known:]
-        before = np.full(int(codes.max(initial=-1)) + 1, np.iinfo(np.int64).min)
+        before = np.full(int(codes.max(initial=-1)) + 1, _FIRST)
         before[:known] = self._times[:known]
         late = times < before[mine]
         newest = self._tracker._newest
         if self._timeout is not None and newest is not None:
-            late |= times < newest - self._timeout
+            late |= times < _back(newest, self._timeout)
         self.late = int(np.count_nonzero(late))
         chosen = np.flatnonzero(~late)
         if self.late:
@@ -369,9 +386,9 @@ class _Batch:
         gap = np.zeros(len(order), dtype=np.bool_)
         expired = latest[:0]
         if self._timeout is not None:
-            gap = (before >= 0) & (times[order] > times[before] + self._timeout)
+            gap = (before >= 0) & (times[before] < _back(times[order], self._timeout))
             if self.newest is not None:
-                over = times[latest] < self.newest - self._timeout
+                over = times[latest] < _back(self.newest, self._timeout)
                 expired, latest = latest[over], latest[~over]
         self._kept = latest
         gone = np.concatenate([before[gap], expired])
@@ -398,7 +415,7 @@ class _Batch:
         reasons = np.concatenate([reasons, np.full(len(ended), _DROPPED)])
         signs = np.concatenate([flips.signs, np.full(len(ended), -1, np.int8)])
         ids = pa.concat_arrays([flips.ids, end_ids])
-        order = np.lexsort((signs, row, self._codes[row], kind, when))
+        order = np.lexsort((signs, self._ranks[row], self._codes[row], kind, when))
         return tracker._changes(
             self._rows,
             row[order],
@@ -416,7 +433,7 @@ class _Batch:
             return None
         birth = self.births[query_id]
         assert birth is not None
-        return birth + self._tracker._lifetimes[query_id]
+        return min(birth + self._tracker._lifetimes[query_id], _LAST)
 
     def _living(self, flips: QueryFlips) -> QueryFlips:
         """Without what queries would do after their life."""
@@ -425,9 +442,8 @@ class _Batch:
             return flips
         kept = np.ones(len(flips.moves), dtype=np.bool_)
         coded = flips.ids.take(pa.array(timed)).dictionary_encode()
-        never = np.iinfo(np.int64).min
         ends = [self._end_of(i) for i in coded.dictionary.to_pylist()]
-        end = np.array([never if e is None else e for e in ends], dtype=np.int64)
+        end = np.array([_FIRST if e is None else e for e in ends], dtype=np.int64)
         kept[timed] = self._when[flips.moves[timed]] <= end[coded.indices.to_numpy()]
         chosen = pa.array(np.flatnonzero(kept))
         return QueryFlips(
@@ -466,10 +482,9 @@ class _Batch:
         which = np.concatenate(
             [*queries, pc.index_in(flips.ids.take(pa.array(chosen)), wanted).to_numpy()]
         ).astype(np.int64)
-        low = np.iinfo(np.int64).min
-        when = np.concatenate([np.full(len(started), low), self._when[moves]])
+        when = np.concatenate([np.full(len(started), _FIRST), self._when[moves]])
         kind = np.concatenate([np.zeros(len(started), np.int64), self._kind[moves]])
-        place = np.concatenate([started, changed])
+        place = self._ranks[np.concatenate([started, changed])]
         sign = np.concatenate([np.ones(len(started), np.int8), flips.signs[chosen]])
         # The last of each object and query, in the order of events, tells who is a member.
         order = np.lexsort((sign, place, kind, when, which, code))
@@ -494,6 +509,11 @@ class _Batch:
         found = np.searchsorted(keys, codes * width + upto) - 1
         inside = (found >= 0) & (own[np.maximum(found, 0)] == codes) if len(own) else found >= 0
         return np.where(inside, order[np.maximum(found, 0)] if len(order) else -1, codes)
+
+
+def _back(times: Any, interval: int) -> Any:
+    """So much earlier, but not before the first moment there is."""
+    return np.maximum(times, _FIRST + interval) - interval
 
 
 def _joined(objects: pa.Table, batch: pa.Table) -> pa.Table:

@@ -66,7 +66,7 @@ class Step:
     dropped: frozenset[str]
     gone: tuple[Base, ...]
     came: WatchBase
-    # The stream itself was dropped, and perhaps declared anew.
+    # The stream itself was dropped, or declared anew as that of `came`.
     reset: bool
 
 
@@ -184,13 +184,15 @@ class Watcher(Matcher):
     def _apply(self, commit: Commit) -> None:
         gone = self.among(sorted(commit.dropped)) if commit.dropped else ()
         self.version = commit.version
-        reset = self._name in commit.dropped_streams
-        if reset:
+        declared = any(stream.name == self._name for stream in commit.streams)
+        if declared:
             self._build(commit.version)
             came = self._layers[0].base
         else:
+            # Where there is no stream any more there are no queries; its declaration stays known.
             came = self._taken(commit)
         assert isinstance(came, WatchBase)
+        reset = declared or self._name in commit.dropped_streams
         self._steps[commit.version] = Step(commit.version, commit.dropped, gone, came, reset)
         self._steps.pop(commit.version - STEPS, None)
         self._used = None
