@@ -157,7 +157,7 @@ def _furnish(borders: Borders) -> int:  # pragma: no cover - compiled
     return used
 
 
-@leaf()
+@leaf(forceinline=True)
 def bucket_of(
     start: float, inverse: float, origin: float, buckets: Int, value: float
 ) -> Int:  # pragma: no cover - compiled
@@ -213,7 +213,7 @@ def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: n
     return used
 
 
-@leaf()
+@leaf(forceinline=True)
 def rank(
     keys: Doubles,
     guide: Slots,
