@@ -229,15 +229,17 @@ def rank(
 
     A few keys are compared without a branch, as nobody can tell how the comparison will end.
     """
-    bucket = first + bucket_of(start, inverse, origin, buckets, value)
-    low, high = begin + np.int64(guide[bucket]), begin + np.int64(guide[bucket + 1])
-    while high - low > FEW:
-        middle = (low + high) >> 1
+    bucket = np.uint64(first + bucket_of(start, inverse, origin, buckets, value))
+    low = np.uint64(begin) + np.uint64(guide[bucket])
+    high = np.uint64(begin) + np.uint64(guide[bucket + np.uint64(1)])
+    while low + np.uint64(FEW) < high:
+        middle = (low + high) >> np.uint64(1)
         if keys[middle] <= value:
-            low = middle + 1
+            low = middle + np.uint64(1)
         else:
             high = middle
     place = low
-    for j in range(FEW):
-        place += (low + j < high) & (keys[low + j] <= value)
-    return place
+    for _ in range(FEW):
+        place += np.uint64((low < high) & (keys[low] <= value))
+        low += np.uint64(1)
+    return np.int64(place)

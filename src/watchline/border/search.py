@@ -229,11 +229,13 @@ def _walk(
         if ~stay & ((1 << count) - 1) == 0:
             at += count
         else:
-            to = at
-            for j in range(count):
-                tags[to], signs[to] = tags[at + j], signs[at + j]
-                to += (stay >> j) & 1
-            at = to
+            to, of = np.uint64(at), np.uint64(at)
+            for _ in range(count):
+                tags[to], signs[to] = tags[of], signs[of]
+                to += np.uint64(stay & 1)
+                of += np.uint64(1)
+                stay >>= 1
+            at = np.int64(to)
         i += LANES
     return at
 
