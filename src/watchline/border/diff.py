@@ -1,7 +1,7 @@
 """`DiffRmq`: the rival of the BMQ-Index paper (section 5.2), which searches all and subtracts.
 
-An index of ranges finds all queries around a new value; what was found for the stream's last value is
-kept, so that a row is one search, not two. Queries in one answer and not in the other are the
+An index of ranges finds all queries around a new value; what was found for the stream's last value
+is kept, so that a row is one search, not two. Queries in one answer and not in the other are the
 crossings. Cost: the whole of both answers, however little has changed; memory is the index and an
 answer for each stream.
 
@@ -24,8 +24,8 @@ from watchline.index.table import BoxTable, Doubles, Integers, Slots, SlotTable
 
 # Rows that are searched at once.
 CHUNK = 16_384
-# Of a stream's row, after the value: where its answer begins and its length. An answer that is still
-# in the chunk's own result has a place below zero.
+# Of a stream's row, after the value: where its answer begins, and its length. A place below zero is
+# one in the result of the chunk.
 PLACE, LENGTH = 0, 1
 
 
@@ -109,7 +109,9 @@ class DiffRmq:
 
     def _steps(self, slots: Slots, points: Doubles) -> Columns:
         """The differences that these values make, in order; a value that is nowhere is +inf."""
-        points = np.where(np.isfinite(points).all(axis=1)[:, None], points, np.inf)
+        nowhere = ~np.isfinite(points).all(axis=1)
+        if nowhere.any():
+            points = np.where(nowhere.reshape(-1, 1), np.inf, points)
         if len(self._stamps) <= len(self._boxes.rows):
             self._stamps = np.zeros(len(self._boxes.rows) + 1, dtype=np.int64)
         loaded, found = -1, watchline.index.Matches(np.zeros(1, dtype=np.int64), self._answers)
@@ -159,7 +161,7 @@ class DiffRmq:
         return first + row, at
 
     def _keep(self, slots: Slots, found: npt.NDArray[np.int32]) -> None:
-        """Answers of a chunk become the streams' own; room for them is made by moving up the rest."""
+        """Answers of a chunk become the streams' own; for room the others are moved together."""
         if self._end + len(found) > len(self._answers):
             lengths = self._streams.right[self._streams.living(), LENGTH]
             larger = np.empty(int(lengths.sum()) * 3 // 2 + len(found) + 1_024, dtype=np.int32)

@@ -1,12 +1,13 @@
 """`BorderIndex`: for each stream, only the borders it crosses (BMQ-Index).
 
 The query table has the boxes by id, the lists of lists.py their borders, and the stream table for
-each stream its last value and, for each dimension, the borders around it. Invariant: no query begins
-or ends strictly inside such a segment [low, high); one that is NaN is not known. A value in the same
-segments changes nothing: one row of the stream table is read, and no list.
+each stream its last value and, in each dimension, the borders around it. Invariant: no query begins
+or ends strictly inside such a segment [low, high); one that is NaN is not known. A value in the
+same segments changes nothing: one row of the stream table is read, and no list.
 
-Queries of one dimension have their ids in the lists, others their slots of the query table, in which
-candidates are checked.
+Queries of one dimension have their ids in the lists, others their slots of the query table, in
+which candidates are checked. Cost of a change of queries: a search for each stream, and what
+generations.py says.
 """
 
 from __future__ import annotations
@@ -146,11 +147,12 @@ class BorderIndex:
         return self._boxes.nbytes + self._lists.nbytes + self._streams.nbytes
 
     def explain(self) -> str:
-        plural = "s" if self.dims > 1 else ""
+        """What is held, and in how many lists a search looks."""
         sizes = self._lists.entries
         return (
-            f"border: {len(self):,} boxes of {self.dims} dimension{plural}, {self.streams:,} streams;"
-            f" {sum(sizes):,} borders in {len(sizes)} generation{'s' if len(sizes) != 1 else ''}"
+            f"border: {len(self):,} boxes of {self.dims} dimension{'s' if self.dims > 1 else ''},"
+            f" {self.streams:,} streams; {sum(sizes):,} borders in {len(sizes)}"
+            f" generation{'s' if len(sizes) != 1 else ''}"
         )
 
     # --- parts

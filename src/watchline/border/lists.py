@@ -17,9 +17,9 @@ none (3.3; per query, not per set of queries).
 
 A walk costs the entries in between. A long step is answered by two stabs instead: what contains the
 old value and not the new one, and the other way round. For that a run has *checkpoints*: at some
-positions the lower entries of all queries that are open there. One is set when as many entries have
-passed as queries are open, so that all of them together are no longer than the run, and a stab reads
-no more than twice what it would have to, whatever the overlap.
+positions the lower entries of all queries that are open there. One is set when as many entries
+have passed as queries are open, so that all of them together are no longer than the run, and a stab
+reads about twice what it would have to, whatever the overlap.
 
 Several dimensions: an entry of dimension k is a candidate. `+` needs the new value inside in all
 other dimensions, and the old one inside in those before k, so that it is reported once (4.3, the

@@ -1,6 +1,6 @@
 """The search of steps from old to new values: one row, many rows, and the room for what they find.
 
-See lists.py for what is searched and why. A row is answered whole or not at all: if there may not be
+See lists.py for what is searched and why. A row is answered whole or not at all: if there may be no
 room for it, the kernel ends before it, and goes on with larger arrays.
 """
 
@@ -37,8 +37,8 @@ LEAST = -np.finfo(np.float64).max
 
 @dataclass(frozen=True, slots=True)
 class Crossings:
-    """Stream `streams[i]` came into query `ids[i]` (sign 1) or left it (-1), by row `rows[i]` of the
-    call; -1 if no row did. In the order of the rows."""
+    """Stream `streams[i]` came into query `ids[i]` (sign 1) or left it (-1), by row `rows[i]` of
+    the call; -1 if no row did. In the order of the rows, and for one row in any order."""
 
     rows: Integers
     streams: Integers
@@ -307,9 +307,9 @@ def _stab(
         i = start + np.uint64(members[m])
         tags[to] = entry_tags[i]
         to += np.uint64((others[i] > inside) & ((others[i] <= outside) | (keys[i] > outside)))
-    for i in range(np.uint64(begin + (block << SHIFT)), np.uint64(place)):
-        tags[to] = entry_tags[i]
-        to += np.uint64((others[i] > inside) & ((others[i] <= outside) | (keys[i] > outside)))
+    for j in range(np.uint64(begin + (block << SHIFT)), np.uint64(place)):
+        tags[to] = entry_tags[j]
+        to += np.uint64((others[j] > inside) & ((others[j] <= outside) | (keys[j] > outside)))
     return np.int64(to)
 
 
