@@ -9,6 +9,7 @@ diff.py         `DiffRmq`: the rival, two searches and a difference
 
 from __future__ import annotations
 
+from watchline.border.diff import DiffRmq
 from watchline.border.index import BorderIndex
 from watchline.border.lists import AUTO, STABS, WALK, Borders, Steps, build
 from watchline.border.search import Crossings, crossings, crossings_of_boxes
@@ -20,6 +21,7 @@ __all__ = [
     "BorderIndex",
     "Borders",
     "Crossings",
+    "DiffRmq",
     "Steps",
     "build",
     "crossings",

@@ -1,6 +1,6 @@
 """Eight entries of a walk at a time, as vector instructions.
 
-The compiler cannot do this by itself: it does not know that the entries and the columns are different
+The compiler cannot do this by itself: it does not know that entries and columns are not the same
 memory. Arrays that are read or written this way have `LANES` elements more than they use.
 """
 

@@ -96,8 +96,9 @@ class Generations:
         ends = _merge(self.borders, newer, *entries)
         end = int(ends[-1])
         self._dead -= size - end
-        keys, others, tags = (column[: end + LANES] for column in entries)
-        return finished(keys, others, tags, ends)
+        keys, others, tags = entries
+        used = slice(end + LANES)
+        return finished(keys[used], others[used], tags[used], ends)
 
     def _pop(self) -> None:
         first = len(self.borders.runs) - self.dims
@@ -111,18 +112,15 @@ class Generations:
         if not len(self.borders.runs):
             self._adopt(borders)
             return
-        runs = borders.runs.copy()
         entries, guide, blocks, members = (self._used[i] for i in (0, 3, 4, 6))
-        runs += np.array([entries, entries, guide, 0, blocks, members])
-        pools: list[npt.NDArray[Any]] = []
+        shift = np.array([entries, entries, guide, 0, blocks, members])
+        arrays: list[npt.NDArray[Any]] = []
         for i, (pool, new) in enumerate(zip(self.borders[:_POOLS], borders[:_POOLS], strict=True)):
-            pools.append(_appended(pool, self._used[i], new))
+            arrays.append(_appended(pool, self._used[i], new))
             self._used[i] += len(new) - _SLACK[i]
-        self.borders = Borders(
-            *pools,
-            runs=np.concatenate([self.borders.runs, runs]),
-            axes=np.concatenate([self.borders.axes, borders.axes]),
-        )
+        arrays.append(np.concatenate([self.borders.runs, borders.runs + shift]))
+        arrays.append(np.concatenate([self.borders.axes, borders.axes]))
+        self.borders = Borders(*arrays)
 
     def _adopt(self, borders: Borders) -> None:
         self.borders = borders

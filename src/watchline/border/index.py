@@ -1,17 +1,18 @@
 """`BorderIndex`: for each stream, only the borders it crosses (BMQ-Index).
 
 The query table has the boxes by id, the lists of lists.py their borders, and the stream table for
-each stream its last value and, for each dimension, the borders around it. Invariant: no query begins
-or ends strictly inside such a segment [low, high); one that is NaN is not known. A value in the same
-segments changes nothing: one row of the stream table is read, and no list.
+each stream its last value and, in each dimension, the borders around it. Invariant: no query begins
+or ends strictly inside such a segment [low, high); one that is NaN is not known. A value in the
+same segments changes nothing: one row of the stream table is read, and no list.
 
-Queries of one dimension have their ids in the lists, others their slots of the query table, in which
-candidates are checked.
+Queries of one dimension have their ids in the lists, others their slots of the query table, in
+which candidates are checked. Cost of a change of queries: a search for each stream, and what
+generations.py says.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -109,16 +110,16 @@ class BorderIndex:
         if len(numbers) != len(points):
             raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
 
-        def fill(columns: Columns, row: int, at: int) -> tuple[int, int]:
+        def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
             row, at = self._advance(numbers, points, columns, row, at)
             if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
                 self._meet(numbers[row:])
                 row, at = self._advance(numbers, points, columns, row, at)
             return row, at
 
-        rows, tags, signs = collected(fill, len(numbers), self._rate)
+        rows, tags, signs, whose = collected(fill, len(numbers), self._rate, np.int64)
         self._rate = len(rows) / max(len(numbers), 1)
-        return Crossings(rows, numbers[rows], self._ids_of(tags), signs)
+        return Crossings(rows, whose, self._ids_of(tags), signs)
 
     def forget(self, streams: npt.ArrayLike) -> Crossings:
         """Drop streams; the queries that they were in."""
@@ -146,11 +147,12 @@ class BorderIndex:
         return self._boxes.nbytes + self._lists.nbytes + self._streams.nbytes
 
     def explain(self) -> str:
-        plural = "s" if self.dims > 1 else ""
+        """What is held, and in how many lists a search looks."""
         sizes = self._lists.entries
         return (
-            f"border: {len(self):,} boxes of {self.dims} dimension{plural}, {self.streams:,} streams;"
-            f" {sum(sizes):,} borders in {len(sizes)} generation{'s' if len(sizes) != 1 else ''}"
+            f"border: {len(self):,} boxes of {self.dims} dimension{'s' if self.dims > 1 else ''},"
+            f" {self.streams:,} streams; {sum(sizes):,} borders in {len(sizes)}"
+            f" generation{'s' if len(sizes) != 1 else ''}"
         )
 
     # --- parts
@@ -185,16 +187,19 @@ class BorderIndex:
         self._streams.add(new, np.full(shape, np.inf), np.full((shape[0], 2 * shape[1]), np.nan))
 
     def _advance(
-        self, numbers: Integers, points: Doubles, columns: Columns, row: int, at: int
+        self, numbers: Integers, points: Doubles, room: list[Any], row: int, at: int
     ) -> tuple[int, int]:
+        columns, whose = Columns(*room[:3]), room[3]
         table = self._streams
         streams = Streams(table.hash, table.rows, table.ids)
         borders, steps = self._lists.borders, self._steps
         if self.dims == 1:
             values = points.reshape(-1)
-            return _advance(borders, steps, streams, numbers, values, columns, row, at)
+            return _advance(borders, steps, streams, numbers, values, columns, whose, row, at)
         boxes = self._boxes.rows
-        return _advance_boxes(borders, boxes, steps, streams, numbers, points, columns, row, at)
+        return _advance_boxes(
+            borders, boxes, steps, streams, numbers, points, columns, whose, row, at
+        )
 
 
 @nb.njit(cache=True, nogil=True)
@@ -205,6 +210,7 @@ def _advance(
     numbers: Integers,
     values: Doubles,
     columns: Columns,
+    whose: Integers,
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -220,7 +226,7 @@ def _advance(
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
         known = _look_up(table, kept, ids, numbers[group : group + count], slots)
-        moves = 0
+        moves, begin = 0, at
         for i in range(known):
             value, slot = values[group + i], slots[i]
             old, low, high = kept[slot, 0], kept[slot, 1], kept[slot, 2]
@@ -237,16 +243,18 @@ def _advance(
             if end < 0:
                 for back in range(moves - 1, m - 1, -1):
                     kept[slots[moved[back]], 0] = olds[back]
+                _name(numbers, columns.rows, whose, begin, at)
                 return i, at
             at = end
             kept[slots[moved[m]], 1] = low if new < np.inf else np.nan
             kept[slots[moved[m]], 2] = high
+        _name(numbers, columns.rows, whose, begin, at)
         if known < count:
             return group + known, at
     return len(numbers), at
 
 
-@leaf()
+@leaf(forceinline=True)
 def _look_up(
     table: Slots, kept: Doubles, ids: Integers, numbers: Integers, slots: Integers
 ) -> int:  # pragma: no cover - compiled
@@ -263,6 +271,15 @@ def _look_up(
     return len(numbers)
 
 
+@leaf(forceinline=True)
+def _name(
+    numbers: Integers, rows: Integers, whose: Integers, begin: Int, end: Int
+) -> None:  # pragma: no cover - compiled
+    """The streams of what a group of rows has found."""
+    for i in range(np.uint64(begin), np.uint64(end)):
+        whose[i] = numbers[np.uint64(rows[i])]
+
+
 @nb.njit(cache=True, nogil=True)
 def _advance_boxes(
     borders: Borders,
@@ -272,6 +289,7 @@ def _advance_boxes(
     numbers: Integers,
     values: Doubles,
     columns: Columns,
+    whose: Integers,
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -281,7 +299,7 @@ def _advance_boxes(
     slots, new = np.empty(GROUP, dtype=np.int64), np.empty(dims)
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
-        known = _look_up(table, kept, ids, numbers[group : group + count], slots)
+        known, begin = _look_up(table, kept, ids, numbers[group : group + count], slots), at
         for i in range(known):
             stream = kept[slots[i]]
             somewhere, stays = True, True
@@ -296,10 +314,12 @@ def _advance_boxes(
                 old = stream[:dims]
                 end = cross_boxes(borders, boxes, steps, group + i, old, new, columns, at)
                 if end < 0:
+                    _name(numbers, columns.rows, whose, begin, at)
                     return group + i, at
                 at = end
                 _set_segments(borders, stream, new)
             stream[:dims] = new
+        _name(numbers, columns.rows, whose, begin, at)
         if known < count:
             return group + known, at
     return len(numbers), at

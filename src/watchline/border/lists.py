@@ -17,9 +17,9 @@ none (3.3; per query, not per set of queries).
 
 A walk costs the entries in between. A long step is answered by two stabs instead: what contains the
 old value and not the new one, and the other way round. For that a run has *checkpoints*: at some
-positions the lower entries of all queries that are open there. One is set when as many entries have
-passed as queries are open, so that all of them together are no longer than the run, and a stab reads
-no more than twice what it would have to, whatever the overlap.
+positions the lower entries of all queries that are open there. One is set when as many entries
+have passed as queries are open, so that all of them together are no longer than the run, and a stab
+reads about twice what it would have to, whatever the overlap.
 
 Several dimensions: an entry of dimension k is a candidate. `+` needs the new value inside in all
 other dimensions, and the old one inside in those before k, so that it is reported once (4.3, the
@@ -157,7 +157,7 @@ def _furnish(borders: Borders) -> int:  # pragma: no cover - compiled
     return used
 
 
-@leaf()
+@leaf(forceinline=True)
 def bucket_of(
     start: float, inverse: float, origin: float, buckets: Int, value: float
 ) -> Int:  # pragma: no cover - compiled
@@ -213,7 +213,7 @@ def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: n
     return used
 
 
-@leaf()
+@leaf(forceinline=True)
 def rank(
     keys: Doubles,
     guide: Slots,
@@ -229,15 +229,17 @@ def rank(
 
     A few keys are compared without a branch, as nobody can tell how the comparison will end.
     """
-    bucket = first + bucket_of(start, inverse, origin, buckets, value)
-    low, high = begin + np.int64(guide[bucket]), begin + np.int64(guide[bucket + 1])
-    while high - low > FEW:
-        middle = (low + high) >> 1
+    bucket = np.uint64(first + bucket_of(start, inverse, origin, buckets, value))
+    low = np.uint64(begin) + np.uint64(guide[bucket])
+    high = np.uint64(begin) + np.uint64(guide[bucket + np.uint64(1)])
+    while low + np.uint64(FEW) < high:
+        middle = (low + high) >> np.uint64(1)
         if keys[middle] <= value:
-            low = middle + 1
+            low = middle + np.uint64(1)
         else:
             high = middle
     place = low
-    for j in range(FEW):
-        place += (low + j < high) & (keys[low + j] <= value)
-    return place
+    for _ in range(FEW):
+        place += np.uint64((low < high) & (keys[low] <= value))
+        low += np.uint64(1)
+    return np.int64(place)

@@ -1,6 +1,6 @@
 """The search of steps from old to new values: one row, many rows, and the room for what they find.
 
-See lists.py for what is searched and why. A row is answered whole or not at all: if there may not be
+See lists.py for what is searched and why. A row is answered whole or not at all: if there may be no
 room for it, the kernel ends before it, and goes on with larger arrays.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -37,8 +37,8 @@ LEAST = -np.finfo(np.float64).max
 
 @dataclass(frozen=True, slots=True)
 class Crossings:
-    """Stream `streams[i]` came into query `ids[i]` (sign 1) or left it (-1), by row `rows[i]` of the
-    call; -1 if no row did. In the order of the rows."""
+    """Stream `streams[i]` came into query `ids[i]` (sign 1) or left it (-1), by row `rows[i]` of
+    the call; -1 if no row did. In the order of the rows, and for one row in any order."""
 
     rows: Integers
     streams: Integers
@@ -63,10 +63,10 @@ class Columns(NamedTuple):
 def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> Columns:
     """Rows, tags and signs of the steps from old[i] to new[i], float64 (m,); +inf is nowhere."""
 
-    def fill(columns: Columns, row: int, at: int) -> tuple[int, int]:
-        return _cross_rows(borders, steps, old, new, columns, row, at)
+    def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
+        return _cross_rows(borders, steps, old, new, Columns(*columns), row, at)
 
-    return collected(fill, len(old), 1.0)
+    return Columns(*collected(fill, len(old), 1.0))
 
 
 def crossings_of_boxes(
@@ -75,36 +75,34 @@ def crossings_of_boxes(
     """The same for (m, d) values: a tag is a row of `boxes`, which begins with d lower bounds and d
     upper ones. A value that is nowhere is +inf in every dimension."""
 
-    def fill(columns: Columns, row: int, at: int) -> tuple[int, int]:
-        return _cross_box_rows(borders, boxes, steps, old, new, columns, row, at)
+    def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
+        return _cross_box_rows(borders, boxes, steps, old, new, Columns(*columns), row, at)
 
-    return collected(fill, len(old), 1.0)
+    return Columns(*collected(fill, len(old), 1.0))
 
 
 # Answers rows from `row` on into the columns from `at` on; gives the next row and the next place.
-Fill = Callable[[Columns, int, int], tuple[int, int]]
+Fill = Callable[..., tuple[int, int]]
 
 
-def collected(fill: Fill, count: int, rate: float) -> Columns:
-    """All rows, in columns that grow; `rate` is the guess of what a row finds."""
-    columns = _room(int(count * rate * 1.2) + 1_024)
+def collected(fill: Fill, count: int, rate: float, *more: Any) -> tuple[Any, ...]:
+    """All rows, in columns that grow, and `more` columns of these types after them; `rate` is the
+    guess of what a row finds."""
+    types = np.int64, np.int64, np.int8, *more
+    columns = [np.empty(int(count * rate * 1.2) + 1_024, t) for t in types]
     row, at = fill(columns, 0, 0)
     while row < count:
         # Never by less than a half: a row that needs more than there is will find it in the end.
         size = len(columns[0])
-        more = int((count - row) * (at + 1) / (row + 1) * 1.1)
-        larger = _room(size + max(size // 2, more))
+        size += max(size // 2, int((count - row) * (at + 1) / (row + 1) * 1.1))
+        larger = [np.empty(size, t) for t in types]
         for column, kept in zip(larger, columns, strict=True):
             column[:at] = kept[:at]
         columns = larger
         row, at = fill(columns, row, at)
     for column in columns:
         column.resize(at, refcheck=False)
-    return columns
-
-
-def _room(size: int) -> Columns:
-    return Columns(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int8))
+    return tuple(columns)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -148,7 +146,7 @@ def _cross_box_rows(
 # --- one row
 
 
-@leaf()
+@leaf(forceinline=True)
 def fetch_steps(
     borders: Borders, olds: Doubles, news: Doubles, count: Int
 ) -> None:  # pragma: no cover - compiled
@@ -169,7 +167,7 @@ def fetch_steps(
             prefetch(tags, place)
 
 
-@leaf()
+@leaf(forceinline=True)
 def cross(
     borders: Borders,
     steps: Steps,
@@ -202,7 +200,7 @@ def cross(
     return at, low, high
 
 
-@leaf()
+@leaf(forceinline=True)
 def _walk(
     borders: Borders,
     row: Int,
@@ -231,11 +229,13 @@ def _walk(
         if ~stay & ((1 << count) - 1) == 0:
             at += count
         else:
-            to = at
-            for j in range(count):
-                tags[to], signs[to] = tags[at + j], signs[at + j]
-                to += (stay >> j) & 1
-            at = to
+            to, of = np.uint64(at), np.uint64(at)
+            for _ in range(count):
+                tags[to], signs[to] = tags[of], signs[of]
+                to += np.uint64(stay & 1)
+                of += np.uint64(1)
+                stay >>= 1
+            at = np.int64(to)
         i += LANES
     return at
 
@@ -259,8 +259,13 @@ def _leap(
         return _walk(borders, row, old, new, here, there, columns, at)
     if at + read + LANES > len(columns.tags):
         return -1
-    at = _stab(borders, run, row, old, new, here, -1, columns, at)
-    return _stab(borders, run, row, new, old, there, 1, columns, at)
+    begin = at
+    at = _stab(borders, run, old, new, here, columns.tags, at)
+    columns.signs[begin:at] = -1
+    end = _stab(borders, run, new, old, there, columns.tags, at)
+    columns.signs[at:end] = 1
+    columns.rows[begin:end] = row
+    return end
 
 
 @leaf()
@@ -281,12 +286,10 @@ def _read(
 def _stab(
     borders: Borders,
     run: Int,
-    row: Int,
     inside: float,
     outside: float,
     place: Int,
-    sign: Int,
-    columns: Columns,
+    tags: Integers,
     at: Int,
 ) -> Int:  # pragma: no cover - compiled
     """The queries that contain one value, of this rank, and not the other: among the members of the
@@ -294,19 +297,20 @@ def _stab(
     if inside == np.inf:
         return at
     keys, others, entry_tags, members = borders.keys, borders.others, borders.tags, borders.members
-    rows, tags, signs = columns
     begin, blocks = borders.runs[run, BEGIN], borders.runs[run, BLOCKS]
     block = np.int64(borders.latest[blocks + ((place - begin) >> SHIFT)])
     base = borders.runs[run, MEMBERS]
     first, end = borders.firsts[blocks + block], borders.firsts[blocks + block + 1]
-    for m in range(base + first, base + end):
-        i = begin + np.int64(members[m])
-        rows[at], tags[at], signs[at] = row, entry_tags[i], sign
-        at += (others[i] > inside) & ((others[i] <= outside) | (keys[i] > outside))
-    for i in range(begin + (block << SHIFT), place):
-        rows[at], tags[at], signs[at] = row, entry_tags[i], sign
-        at += (others[i] > inside) & ((others[i] <= outside) | (keys[i] > outside))
-    return at
+    # Indices without a sign need no care for negative ones.
+    to, start = np.uint64(at), np.uint64(begin)
+    for m in range(np.uint64(base + first), np.uint64(base + end)):
+        i = start + np.uint64(members[m])
+        tags[to] = entry_tags[i]
+        to += np.uint64((others[i] > inside) & ((others[i] <= outside) | (keys[i] > outside)))
+    for j in range(np.uint64(begin + (block << SHIFT)), np.uint64(place)):
+        tags[to] = entry_tags[j]
+        to += np.uint64((others[j] > inside) & ((others[j] <= outside) | (keys[j] > outside)))
+    return np.int64(to)
 
 
 @leaf()

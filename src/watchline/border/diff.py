@@ -1,0 +1,250 @@
+"""`DiffRmq`: the rival of the BMQ-Index paper (section 5.2), which searches all and subtracts.
+
+An index of ranges finds all queries around a new value; what was found for the stream's last value
+is kept, so that a row is one search, not two. Queries in one answer and not in the other are the
+crossings. Cost: the whole of both answers, however little has changed; memory is the index and an
+answer for each stream.
+
+The index knows queries by their slots, so that an array of stamps by slot takes the difference.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+import watchline.index
+from watchline.border.search import Columns, Crossings, collected
+from watchline.errors import DuplicateQuery, InvalidRange, UnknownQuery, UnknownStream
+from watchline.index.base import checked_boxes, checked_ids, checked_points, whole_numbers
+from watchline.index.table import BoxTable, Doubles, Integers, Slots, SlotTable
+
+# Rows that are searched at once.
+CHUNK = 16_384
+# Of a stream's row, after the value: where its answer begins, and its length. A place below zero is
+# one in the result of the chunk.
+PLACE, LENGTH = 0, 1
+
+
+class DiffRmq:
+    """As `BorderIndex`, on an index of this kind."""
+
+    def __init__(self, kind: str, dims: int = 1):
+        self.kind, self.dims = kind, dims
+        nothing = np.empty((0, dims))
+        self._index = watchline.index.build(kind, nothing, nothing)
+        self._boxes = BoxTable(dims)
+        self._streams = SlotTable(dims, 2)
+        self._answers = np.empty(0, dtype=np.int32)
+        self._end = 0
+        # The first counts the stamps that were given, the others are of slot 0, 1, …
+        self._stamps = np.empty(0, dtype=np.int64)
+        self._rate = 1.0
+
+    def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Crossings:
+        boxes = checked_boxes(lo, hi, ids, self.dims)
+        slots = self._boxes.add(boxes.ids, boxes.lo, boxes.hi)
+        if slots is None:
+            known = self._boxes.find(boxes.ids) >= 0
+            raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
+        self._index.insert(slots, boxes.lo, boxes.hi)
+        return self._again()
+
+    def remove(self, ids: npt.ArrayLike) -> Crossings:
+        gone = checked_ids(ids)
+        slots = self._boxes.find(gone)
+        if (slots < 0).any():
+            raise UnknownQuery(f"id {gone[slots < 0].min()} is not in the index")
+        self._index.remove(slots)
+        closed = self._again()
+        self._boxes.free(slots)
+        return closed
+
+    def advance(self, streams: npt.ArrayLike, values: npt.ArrayLike) -> Crossings:
+        numbers, points = whole_numbers(streams, "streams"), checked_points(values, self.dims)
+        if len(numbers) != len(points):
+            raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
+        slots = self._streams.find(numbers)
+        if (slots < 0).any():
+            new = np.unique(numbers[slots < 0])
+            self._streams.add(new, np.full((len(new), self.dims), np.inf), np.zeros((len(new), 2)))
+            slots = self._streams.find(numbers)
+        rows, tags, signs = self._steps(slots, points)
+        return Crossings(rows, numbers[rows], self._boxes.ids[tags], signs)
+
+    def forget(self, streams: npt.ArrayLike) -> Crossings:
+        gone = np.unique(whole_numbers(streams, "streams"))
+        slots = self._streams.find(gone)
+        if (slots < 0).any():
+            raise UnknownStream(f"stream {gone[slots < 0].min()} is not known")
+        closed = self._in_place(slots, np.full((len(slots), self.dims), np.inf))
+        self._streams.free(slots)
+        return closed
+
+    def __len__(self) -> int:
+        return len(self._boxes)
+
+    @property
+    def streams(self) -> int:
+        return len(self._streams)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the index, the kept answers, and the tables and stamps."""
+        kept = self._answers.nbytes + self._stamps.nbytes
+        return self._index.nbytes + self._boxes.nbytes + self._streams.nbytes + kept
+
+    def _again(self) -> Crossings:
+        """What is different for the streams where they are, now that the queries are others."""
+        slots = self._streams.living()
+        return self._in_place(slots, self._streams.left[slots])
+
+    def _in_place(self, slots: Slots, points: Doubles) -> Crossings:
+        rows, tags, signs = self._steps(slots, points)
+        numbers = self._streams.ids[slots[rows]]
+        return Crossings(np.full(len(rows), -1), numbers, self._boxes.ids[tags], signs)
+
+    def _steps(self, slots: Slots, points: Doubles) -> Columns:
+        """The differences that these values make, in order; a value that is nowhere is +inf."""
+        nowhere = ~np.isfinite(points).all(axis=1)
+        if nowhere.any():
+            points = np.where(nowhere.reshape(-1, 1), np.inf, points)
+        if len(self._stamps) <= len(self._boxes.rows):
+            self._stamps = np.zeros(len(self._boxes.rows) + 1, dtype=np.int64)
+        loaded, found = -1, watchline.index.Matches(np.zeros(1, dtype=np.int64), self._answers)
+
+        def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+            nonlocal loaded, found
+            while row < len(slots):
+                first = row - row % CHUNK
+                last = min(first + CHUNK, len(slots))
+                if loaded != first:
+                    found = self._index.stab(points[first:last])
+                    loaded = first
+                row, at = self._differences(slots, points, found, first, Columns(*room), row, at)
+                if row < last:
+                    break
+                self._keep(slots[first:last], found.ids)
+            return row, at
+
+        columns = Columns(*collected(fill, len(slots), self._rate))
+        self._rate = len(columns.rows) / max(len(slots), 1)
+        return columns
+
+    def _differences(
+        self,
+        slots: Slots,
+        points: Doubles,
+        found: watchline.index.Matches,
+        first: int,
+        columns: Columns,
+        row: int,
+        at: int,
+    ) -> tuple[int, int]:
+        ids = found.ids.astype(np.int32, copy=False)
+        chunk = slots[first : first + CHUNK], points[first : first + CHUNK]
+        row, at = _differences(
+            *chunk,
+            found.offsets,
+            ids,
+            self._streams.rows,
+            self._answers,
+            self._stamps,
+            first,
+            columns,
+            row - first,
+            at,
+        )
+        return first + row, at
+
+    def _keep(self, slots: Slots, found: npt.NDArray[np.int32]) -> None:
+        """Answers of a chunk become the streams' own; for room the others are moved together."""
+        if self._end + len(found) > len(self._answers):
+            lengths = self._streams.right[self._streams.living(), LENGTH]
+            larger = np.empty(int(lengths.sum()) * 3 // 2 + len(found) + 1_024, dtype=np.int32)
+            self._end = _compact(self._streams.rows, self.dims, self._answers, larger)
+            self._answers = larger
+        self._end = _keep(slots, self._streams.rows, self.dims, found, self._answers, self._end)
+
+
+@nb.njit(cache=True, nogil=True)
+def _differences(
+    slots: Slots,
+    points: Doubles,
+    offsets: Integers,
+    found: npt.NDArray[np.int32],
+    kept: Doubles,
+    answers: npt.NDArray[np.int32],
+    stamps: Integers,
+    first: int,
+    columns: Columns,
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Old answers are stamped; what of the new one has no stamp has come, and the rest is stamped
+    anew; what of the old one has the old stamp still has gone."""
+    rows, tags, signs = columns
+    dims = points.shape[1]
+    for i in range(row, len(slots)):
+        slot = slots[i]
+        place, length = int(kept[slot, dims + PLACE]), int(kept[slot, dims + LENGTH])
+        old = answers[place : place + length] if place >= 0 else found[~place : ~place + length]
+        new = found[offsets[i] : offsets[i + 1]]
+        if at + len(old) + len(new) >= len(tags):
+            return i, at
+        kept[slot, :dims] = points[i]
+        kept[slot, dims + PLACE], kept[slot, dims + LENGTH] = ~offsets[i], len(new)
+        if len(old) + len(new) == 0:
+            continue
+        stamps[0] += 2
+        before, both = stamps[0], stamps[0] + 1
+        for j in range(len(old)):
+            stamps[old[j] + 1] = before
+        for j in range(len(new)):
+            query = new[j]
+            rows[at], tags[at], signs[at] = first + i, query, 1
+            at += stamps[query + 1] != before
+            stamps[query + 1] = both
+        for j in range(len(old)):
+            query = old[j]
+            rows[at], tags[at], signs[at] = first + i, query, -1
+            at += stamps[query + 1] == before
+    return len(slots), at
+
+
+@nb.njit(cache=True, nogil=True)
+def _keep(
+    slots: Slots,
+    kept: Doubles,
+    dims: int,
+    found: npt.NDArray[np.int32],
+    answers: npt.NDArray[np.int32],
+    end: int,
+) -> int:  # pragma: no cover - compiled
+    """The last answer of each stream of a chunk to the end of the answers; where they end now."""
+    for i in range(len(slots)):
+        place = int(kept[slots[i], dims + PLACE])
+        if place < 0:
+            length = int(kept[slots[i], dims + LENGTH])
+            answers[end : end + length] = found[~place : ~place + length]
+            kept[slots[i], dims + PLACE] = end
+            end += length
+    return end
+
+
+@nb.njit(cache=True, nogil=True)
+def _compact(
+    kept: Doubles, dims: int, answers: npt.NDArray[np.int32], larger: npt.NDArray[np.int32]
+) -> int:  # pragma: no cover - compiled
+    """Answers that are not of the chunk, side by side in other memory; where they end."""
+    end = 0
+    for slot in range(len(kept)):
+        if not np.isnan(kept[slot, 0]) and kept[slot, dims + PLACE] >= 0:
+            place, length = int(kept[slot, dims + PLACE]), int(kept[slot, dims + LENGTH])
+            larger[end : end + length] = answers[place : place + length]
+            kept[slot, dims + PLACE] = end
+            end += length
+    return end
