@@ -1,4 +1,4 @@
-"""The tracker's changes are the oracle's, after every row and every version, however cut (I1, I2)."""
+"""The tracker's changes are the oracle's after every row and version, however cut (I1, I2)."""
 
 from __future__ import annotations
 
