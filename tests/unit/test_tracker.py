@@ -298,7 +298,7 @@ def test_an_attribute_with_the_name_of_a_result_column() -> None:
 # --- versions
 
 
-@pytest.mark.parametrize("count", [watching.KEPT - 1, watching.KEPT, watching.KEPT + 1, 200])
+@pytest.mark.parametrize("count", [watching.STEPS - 1, watching.STEPS, watching.STEPS + 1, 200])
 def test_many_versions_at_once(count: int) -> None:
     """A tracker may be any number of versions behind; what came and went between opens nothing."""
     catalog = Catalog.of(declaration())
