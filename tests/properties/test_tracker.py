@@ -281,6 +281,7 @@ def _is_good(row: dict[str, Any], used: frozenset[str]) -> bool:
 @pytest.mark.parametrize("kind", ["BIGINT", "STRING"])
 def test_an_empty_batch_changes_nothing(kind: str) -> None:
     both = Both(kind, 5)
-    both.register("a", ("true",), None, None)
+    both.catalog.execute("CREATE QUERY a AS SELECT * FROM rows EMIT CHANGES")
+    both.follow(both.ledger.register(reference.QuerySpec("a")))
     both.process([])
     assert both.tracker.newest is None
