@@ -30,6 +30,7 @@ from watchline.catalog import Catalog
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.tracking import blob as blobs
 from watchline.tracking import watcher as watching
+from watchline.tracking.tracker import Saved
 
 MAX = 2**63 - 1
 
@@ -352,7 +353,7 @@ def test_a_stream_that_was_declared_anew_after_the_snapshot() -> None:
     ahead.advance(twin.catalog.version)
     for again in (
         wl.Tracker.restore(twin.catalog, "cars", blob),
-        wl.Tracker.resume(ahead, twin.catalog.identity, blob),
+        wl.Tracker.resume(ahead, Saved.of(blob, twin.catalog.identity, "cars")),
     ):
         assert [c[:3] for c in told(again.advance_to(twin.catalog.version))] == [("left", -1, 1)]
         assert len(again) == 0

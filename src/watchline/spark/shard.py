@@ -30,8 +30,7 @@ from watchline.spark.worker import (
     watcher_of,
 )
 from watchline.tracking import Rejects, Tracker
-from watchline.tracking import blob as blobs
-from watchline.tracking.tracker import Span, check_origin
+from watchline.tracking.tracker import Saved, Span
 
 # Gauges are of now, summed over shards; the others are of the batch.
 COUNTERS = ("rows", "rejected", "late", "changes", "shed")
@@ -141,9 +140,7 @@ class ShardTask:
         else:
             assert row.blob is not None
             blob = row.blob
-        head, _ = blobs.unpack(blob)
-        check_origin(head, identity, self.stream)
-        return Tracker.resume(watcher, identity, blob)
+        return Tracker.resume(watcher, Saved.of(blob, identity, self.stream))
 
     def _saved(
         self, tracker: Tracker, old: StateRow | None, shard: int, files: StateFiles | None

@@ -53,8 +53,3 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], pa.Table]:
     head = json.loads(bytes(view[_START : _START + length]))
     with pa.ipc.open_stream(pa.py_buffer(view[_START + length :])) as reader:
         return head, reader.read_all()
-
-
-def format_of(blob: bytes) -> int:
-    """The format a blob claims to have."""
-    return int(_FIXED.unpack_from(blob, len(MAGIC))[0])

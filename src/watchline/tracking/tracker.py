@@ -267,24 +267,22 @@ class Tracker:
     @classmethod
     def restore(cls, catalog: Catalog, stream: str, blob: bytes) -> Tracker:
         """The tracker whose snapshot this is, of the same catalog and stream."""
-        head, _ = blobs.unpack(blob)
-        check_origin(head, catalog.identity, stream)
-        return cls.resume(Watcher(catalog, stream, head["version"]), catalog.identity, blob)
+        saved = Saved.of(blob, catalog.identity, stream)
+        return cls.resume(Watcher(catalog, stream, saved.head["version"]), saved)
 
     @classmethod
-    def resume(cls, watcher: Watcher, identity: str, blob: bytes) -> Tracker:
+    def resume(cls, watcher: Watcher, saved: Saved) -> Tracker:
         """As `restore`, with queries that are kept elsewhere; these may be ahead of the state."""
-        head, objects = blobs.unpack(blob)
+        head = saved.head
         tracker = cls.__new__(cls)
-        tracker._start(watcher, identity)
-        if head["stream"] != repr(watcher.stream):
-            # Declared anew since then: the objects are of the stream as it was.
-            tracker._forget(_declared(head["stream"]))
+        tracker._start(watcher, head["catalog"])
+        # Where the stream was declared anew since then, the objects are of the stream as it was.
+        tracker._forget(saved.stream)
         tracker.version, tracker._newest = head["version"], head["newest"]
         tracker._births = head["births"]
         tracker._counts = Counter(head["counts"])
         tracker._rejects = Counter(head["rejects"])
-        tracker._objects = objects
+        tracker._objects = saved.objects
         return tracker
 
     def stats(self) -> dict[str, Any]:
@@ -304,22 +302,28 @@ class Tracker:
         }
 
 
-def check_origin(head: dict[str, Any], identity: str, stream: str) -> None:
-    if head["catalog"] != identity:
-        raise InvalidState(
-            "the state belongs to another catalog: name that one, or start with a new checkpoint"
-        )
-    name = head["stream"].split("(", 1)[0].removeprefix("CREATE STREAM ").strip()
-    from watchline.model.text import name_sql
+class Saved(NamedTuple):
+    """A snapshot that was read and found to be of a catalog and stream."""
 
-    if name != name_sql(stream):
-        raise InvalidState(f"the state belongs to stream {name}, not to {stream}")
+    head: dict[str, Any]
+    stream: Stream
+    objects: pa.Table
 
-
-def _declared(text: str) -> Stream:
-    statement = sql.statement(text)
-    assert isinstance(statement, sql.CreateStream)
-    return statement.stream
+    @staticmethod
+    def of(blob: bytes, identity: str, stream: str) -> Saved:
+        head, objects = blobs.unpack(blob)
+        if head["catalog"] != identity:
+            raise InvalidState(
+                "the state belongs to another catalog: name that one, or start with a new"
+                " checkpoint"
+            )
+        statement = sql.statement(head["stream"])
+        assert isinstance(statement, sql.CreateStream)
+        if statement.stream.name != stream:
+            raise InvalidState(
+                f"the state belongs to stream {statement.stream.name!r}, not to {stream!r}"
+            )
+        return Saved(head, statement.stream, objects)
 
 
 class _Batch:
