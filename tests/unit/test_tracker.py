@@ -431,7 +431,7 @@ def test_a_state_of_something_else(tmp_path: Any) -> None:
     other.execute(declaration())
     with pytest.raises(InvalidState, match="another catalog"):
         wl.Tracker.restore(other, "cars", blob)
-    with pytest.raises(InvalidState, match="belongs to stream cars, not to vans"):
+    with pytest.raises(InvalidState, match="belongs to stream 'cars', not to 'vans'"):
         wl.Tracker.restore(catalog, "vans", blob)
     assert len(wl.Tracker.restore(Catalog(tmp_path / "one"), "cars", blob)) == 0
 
