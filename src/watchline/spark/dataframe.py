@@ -57,6 +57,7 @@ def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
     attributes only those columns come out. A streaming result follows the catalog: each micro-batch
     uses the newest version when it first runs, and the same one if it is ever run again.
     """
+    _check_frame(df)
     opened = _opened(catalog)
     ref = reference(opened)
     version = opened.version
@@ -75,7 +76,7 @@ def changes(
     catalog: CatalogLike,
     stream: str,
     shards: int | None = None,
-    state: str | None = None,
+    state: str | PathLike[str] | None = None,
 ) -> DataFrame:
     """What enters (`sign` 1) and leaves (-1) the answers of the EMIT CHANGES queries.
 
@@ -87,6 +88,7 @@ def changes(
 
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
+    _check_frame(df)
     opened = _opened(catalog)
     ref = reference(opened)
     version = opened.version
@@ -114,6 +116,11 @@ def changes(
     sums = [fn.sum(name).alias(name) for name in (*COUNTERS, *GAUGES)]
     rest = [fn.max("unanswered").alias("unanswered"), fn.min("accuracy").alias("accuracy")]
     return packed.observe("watchline", *sums, *rest).mapInArrow(UnpackTask(), schema)
+
+
+def _check_frame(df: object) -> None:
+    if not isinstance(df, DataFrame):
+        raise SchemaMismatch(f"rows come as a Spark DataFrame, not as {type(df).__name__}")
 
 
 def _checked_shards(shards: int | None, spark: SparkSession) -> int:
@@ -166,8 +173,10 @@ def spark_schema(stream: Stream) -> st.StructType:
     return st.StructType([st.StructField(name, kind) for name, kind in {**own, **of}.items()])
 
 
-def _absolute(folder: str) -> str:
-    return folder if "://" in folder else os.path.abspath(folder)
+def _absolute(folder: str | PathLike[str]) -> str:
+    if not isinstance(folder, (str, PathLike)):
+        raise InvalidQuery(f"state is a folder, not {folder!r}")
+    return fspath(folder) if "://" in fspath(folder) else os.path.abspath(folder)
 
 
 def _opened(catalog: CatalogLike) -> Catalog:

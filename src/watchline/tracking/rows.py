@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from watchline.errors import SchemaMismatch
 from watchline.evaluate import Columns
 from watchline.model import Attribute, Stream, Type
 
@@ -42,6 +43,8 @@ def row_schema(stream: Stream) -> pa.Schema:
 
 def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
     """The declared attributes, each in one piece and of exactly its type."""
+    if not isinstance(rows, (pa.Table, pa.RecordBatch)):
+        raise SchemaMismatch(f"rows come as a pyarrow Table, not as {type(rows).__name__}")
     columns = Columns(rows, stream)
     arrays = []
     for attribute in stream.attributes:

@@ -153,6 +153,8 @@ class Tracker:
             raise UnknownVersion(
                 f"the tracker is at version {self.version}: it cannot go back to {version}"
             )
+        if version > self._watcher.version:
+            self._watcher.check(version)
         found = []
         while self.version < version:
             # Not further at once than the watcher remembers.

@@ -113,6 +113,10 @@ class Watcher(Matcher):
             )
         return [self._steps[version] for version in range(after + 1, upto + 1)]
 
+    def check(self, version: int) -> None:
+        """Refuse a version that there is not."""
+        self._changes(version, version)
+
     def timed(self) -> dict[str, int]:
         """The living queries that end by themselves, and their life times."""
         found: dict[str, int] = {}
