@@ -4,7 +4,7 @@ Loading Numba and the compiled kernels takes a new worker half a second; here it
 Delta table is opened before the fork: its threads would not survive it.
 """
 
-import watchline.matching  # noqa: F401  (loads Numba and the kernels)
+import watchline.tracking  # noqa: F401  (loads Numba and the kernels)
 
 if __name__ == "__main__":
     from pyspark.daemon import manager

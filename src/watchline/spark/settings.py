@@ -20,6 +20,8 @@ _SETTINGS = {
     # Workers are forked from a process that has the kernels loaded.
     "spark.python.daemon.module": "watchline.spark.daemon",
     "spark.sql.session.timeZone": "UTC",
+    # Else a crash while the first batch is planned leaves a file that no restart gets over.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 _LOG = os.path.join(os.path.dirname(__file__), "log4j2.properties")

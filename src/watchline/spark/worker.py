@@ -73,10 +73,12 @@ def watcher_of(ref: CatalogRef, stream: str, version: int, after: int | None = N
     """The same for changes. It knows the steps that lead from version `after` to this one."""
     after = version if after is None else after
     known = _watchers.get((ref, stream))
-    if known is None or not known.oldest <= after or known.version > version:
+    if known is not None and known.version < version:
+        known.advance(version)
+    if known is None or known.version != version or known.oldest > after:
         sources = _base_at(ref, stream, prepare_changes), _changes(ref)
         known = _watchers[ref, stream] = Watcher.from_bases(stream, after, *sources)
-    known.advance(version)
+        known.advance(version)
     return known
 
 

@@ -152,7 +152,9 @@ class Watcher(Matcher):
     # --- following the catalog
 
     def advance(self, version: int) -> None:
-        # No step from here to there is forgotten, however many there are: a tracker follows.
+        if version == self.version:
+            return
+        # No step from here to there is forgotten, however many there are: trackers follow.
         for known in [v for v in self._steps if v <= self.version - KEPT]:
             del self._steps[known]
         super().advance(version)
