@@ -317,6 +317,23 @@ def test_many_versions_at_once(count: int) -> None:
     assert [c[:3] for c in told(tracker.advance_to(catalog.version))] == [("left", -1, 1)]
 
 
+def test_many_versions_for_several_trackers() -> None:
+    """Two shards that share their queries follow one after the other."""
+    catalog = Catalog.of(declaration())
+    shared = watching.Watcher(catalog, "cars")
+    trackers = [wl.Tracker.over(shared, catalog.identity) for _ in range(2)]
+    for i, tracker in enumerate(trackers):
+        tracker.process(table([car(i, 1.0, NOON)]))
+    for i in range(2 * watching.KEPT):
+        catalog.execute(Asked(f"q{i}", "WHERE x < 50", LEFT.where).text)
+    shared.advance(catalog.version)
+    shared.advance(catalog.version)
+    for i, tracker in enumerate(trackers):
+        opened = told(tracker.advance_to(catalog.version))
+        assert {c[1:3] for c in opened} == {(1, i)}
+        assert len(opened) == 2 * watching.KEPT
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("steps", [1, 2])
 def test_a_stream_that_is_declared_anew(at_once: bool, steps: int) -> None:

@@ -83,8 +83,8 @@ def changes(
     `query_id, sign, object_id, time, reason` and the declared attributes of the object's latest
     row. `shards` is the number of parts that objects are dealt to, Spark's shuffle partitions if
     not given; a checkpoint keeps its number. Large states are files in the folder `state`, which
-    all workers must reach; it is beside the catalog if not given. Counters of each batch are in
-    `query.lastProgress["observedMetrics"]["watchline"]`.
+    all workers must reach; it is beside the catalog if not given. Counters of each micro-batch are
+    in `query.lastProgress["observedMetrics"]["watchline"]`.
 
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
@@ -113,9 +113,15 @@ def changes(
     else:
         # Spark counts the arguments of a method wrongly.
         packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), PACKED_DDL)
+    # A batch may have several such operators, whose counters would have one name.
+    counted = _observed(packed) if df.isStreaming else packed
+    return counted.mapInArrow(UnpackTask(), schema)
+
+
+def _observed(packed: DataFrame) -> DataFrame:
     sums = [fn.sum(name).alias(name) for name in (*COUNTERS, *GAUGES)]
     rest = [fn.max("unanswered").alias("unanswered"), fn.min("accuracy").alias("accuracy")]
-    return packed.observe("watchline", *sums, *rest).mapInArrow(UnpackTask(), schema)
+    return packed.observe("watchline", *sums, *rest)
 
 
 def _check_frame(df: object) -> None:
@@ -162,6 +168,11 @@ def quoted(name: str) -> str:
 def spark_schema(stream: Stream) -> st.StructType:
     """The columns of a change in Spark's types."""
     change_schema(stream)
+    if WAKE in (a.name for a in stream.attributes):
+        raise InvalidQuery(
+            f"attribute {WAKE!r} of stream {stream.name!r} is in the way of our own column:"
+            " declare it by another name"
+        )
     of = {a.name: _SPARK[a.type] for a in stream.attributes}
     own = {
         "query_id": st.StringType(),

@@ -121,10 +121,14 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
         return shards
     mark = os.path.join(job.checkpoint, "watchline-catalog")
     os.makedirs(job.checkpoint, exist_ok=True)
-    if not os.path.exists(mark):
+    if not os.path.exists(mark) or not os.path.getsize(mark):
         emit = f"changes {shards}" if job.emit == "changes" else "matches"
-        with open(mark, "w", encoding="ascii") as file:
+        # It is complete before it has its name: a crash leaves no half of it.
+        with open(f"{mark}.new", "w", encoding="ascii") as file:
             file.write(f"{catalog.id} {emit}")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(f"{mark}.new", mark)
     with open(mark, encoding="ascii") as file:
         owner, emit, *numbers = [*file.read().split(), "matches"][:3]
     anew = "or start with a new checkpoint"

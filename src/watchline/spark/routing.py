@@ -24,7 +24,9 @@ from watchline.tracking import Rejects, accepted
 from watchline.tracking.rows import declared
 from watchline.tracking.shards import shards_of
 
-# What is shuffled: the key of a shard, a tick's times and rejects, or rows.
+# What is shuffled: the key of a shard, a tick's times and rejects, or rows. Times are never null
+# (those of nothing are the last moment and the first): pandas would make them inexact floats.
+NEVER = (2**63 - 1, -(2**63))
 ROUTED = pa.schema(
     [
         ("shard", pa.int32()),
@@ -113,8 +115,8 @@ def _packed(rows: pa.Table, stream: Stream, keys: npt.NDArray[np.int32]) -> pa.R
     return pa.RecordBatch.from_arrays(
         [
             pa.array(keys[present]),
-            pa.nulls(n, pa.int64()),
-            pa.nulls(n, pa.int64()),
+            pa.array([NEVER[0]] * n, pa.int64()),
+            pa.array([NEVER[1]] * n, pa.int64()),
             pa.nulls(n, pa.string()),
             pa.array(blobs, pa.binary()),
         ],
@@ -126,8 +128,8 @@ def _ticks(
     keys: npt.NDArray[np.int32], spans: list[tuple[int, int]], rejects: Rejects
 ) -> pa.RecordBatch:
     n = len(keys)
-    oldest = min((a for a, _ in spans), default=None)
-    newest = max((b for _, b in spans), default=None)
+    oldest = min((a for a, _ in spans), default=NEVER[0])
+    newest = max((b for _, b in spans), default=NEVER[1])
     # Rejected rows belong to no object: the first shard counts them.
     counted = [json.dumps(rejects) if rejects else None, *[None] * (n - 1)]
     return pa.RecordBatch.from_arrays(

@@ -26,6 +26,8 @@ _SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.minBatchesToRetain": "10",
+    # Else a crash while the first batch is planned leaves a file that no restart gets over.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 _LOG = os.path.join(os.path.dirname(__file__), "log4j2.properties")

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from watchline.errors import InvalidState
 from watchline.index.result import one_thread
-from watchline.spark.routing import from_ipc, to_ipc
+from watchline.spark.routing import NEVER, from_ipc, to_ipc
 from watchline.spark.state import INLINE, TIDY, StateFiles, StateRow, new_token, row_of
 from watchline.spark.worker import (
     CatalogRef,
@@ -158,15 +158,14 @@ class ShardTask:
 def _opened(routed: Iterable[tuple[Any, ...]]) -> Inbox:
     rows: list[pa.Table] = []
     rejects: Rejects = Rejects()
-    times: list[int] = []
-    for _, oldest, newest, rejected, blob in routed:
+    oldest, newest = NEVER
+    for _, first, last, rejected, blob in routed:
+        oldest, newest = min(oldest, int(first)), max(newest, int(last))
         if blob is not None:
             rows.append(from_ipc(blob))
         if rejected is not None:
             rejects.update(json.loads(rejected))
-        if oldest is not None and oldest == oldest:
-            times += [int(oldest), int(newest)]
-    return Inbox(rows, Span(min(times), max(times)) if times else None, rejects)
+    return Inbox(rows, Span(oldest, newest) if oldest <= newest else None, rejects)
 
 
 def _packed(tables: list[pa.Table], tracker: Tracker, before: Counter[str]) -> dict[str, list[Any]]:

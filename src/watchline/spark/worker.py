@@ -71,21 +71,18 @@ def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:
 
 def watcher_of(ref: CatalogRef, stream: str, version: int) -> Watcher:
     """The same for changes."""
-    known = _watcher(ref, stream, version, version)
-    known.advance(version)
-    return known
+    return watcher_from(ref, stream, version, version)
 
 
 def watcher_from(ref: CatalogRef, stream: str, after: int, version: int) -> Watcher:
-    """A watcher that knows the steps from version `after` on, and is not yet past `version`."""
-    return _watcher(ref, stream, after, version)
-
-
-def _watcher(ref: CatalogRef, stream: str, after: int, version: int) -> Watcher:
+    """A watcher that is at version `after` or past it, with the steps from there, but not past
+    `version`."""
     known = _watchers.get((ref, stream))
     if known is None or after < known.oldest or version < known.version:
         sources = _base_at(ref, stream, prepare_changes), _changes(ref)
         known = _watchers[ref, stream] = Watcher.from_bases(stream, after, *sources)
+    elif known.version < after:
+        known.advance(after)
     return known
 
 
