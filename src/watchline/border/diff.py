@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import watchline.index
-from watchline.border.search import Columns, Crossings, collected
+from watchline.border.search import Columns, Crossings, Found, collected
 from watchline.errors import DuplicateQuery, InvalidRange, UnknownQuery, UnknownStream
 from watchline.index.base import checked_boxes, checked_ids, checked_points, whole_numbers
 from watchline.index.table import BoxTable, Doubles, Integers, Slots, SlotTable
@@ -107,7 +107,7 @@ class DiffRmq:
         numbers = self._streams.ids[slots[rows]]
         return Crossings(np.full(len(rows), -1), numbers, self._boxes.ids[tags], signs)
 
-    def _steps(self, slots: Slots, points: Doubles) -> Columns:
+    def _steps(self, slots: Slots, points: Doubles) -> Found:
         """The differences that these values make, in order; a value that is nowhere is +inf."""
         nowhere = ~np.isfinite(points).all(axis=1)
         if nowhere.any():
@@ -124,15 +124,17 @@ class DiffRmq:
                 if loaded != first:
                     found = self._index.stab(points[first:last])
                     loaded = first
-                row, at = self._differences(slots, points, found, first, Columns(*room), row, at)
+                row, at = self._differences(
+                    slots, points, found, first, Columns(room[0], *room), row, at
+                )
                 if row < last:
                     break
                 self._keep(slots[first:last], found.ids)
             return row, at
 
-        columns = Columns(*collected(fill, len(slots), self._rate))
-        self._rate = len(columns.rows) / max(len(slots), 1)
-        return columns
+        rows, tags, signs = collected(fill, len(slots), self._rate)
+        self._rate = len(rows) / max(len(slots), 1)
+        return rows, tags, signs
 
     def _differences(
         self,
@@ -186,7 +188,7 @@ def _differences(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Old answers are stamped; what of the new one has no stamp has come, and the rest is stamped
     anew; what of the old one has the old stamp still has gone."""
-    rows, tags, signs = columns
+    rows, _, tags, signs = columns
     dims = points.shape[1]
     for i in range(row, len(slots)):
         slot = slots[i]

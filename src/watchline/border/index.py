@@ -110,7 +110,9 @@ class BorderIndex:
         if len(numbers) != len(points):
             raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
 
-        def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
+        def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+            rows, tags, signs, whose = room
+            columns = Columns(rows, whose, tags, signs)
             row, at = self._advance(numbers, points, columns, row, at)
             if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
                 self._meet(numbers[row:])
@@ -187,19 +189,16 @@ class BorderIndex:
         self._streams.add(new, np.full(shape, np.inf), np.full((shape[0], 2 * shape[1]), np.nan))
 
     def _advance(
-        self, numbers: Integers, points: Doubles, room: list[Any], row: int, at: int
+        self, numbers: Integers, points: Doubles, columns: Columns, row: int, at: int
     ) -> tuple[int, int]:
-        columns, whose = Columns(*room[:3]), room[3]
         table = self._streams
         streams = Streams(table.hash, table.rows, table.ids)
         borders, steps = self._lists.borders, self._steps
         if self.dims == 1:
             values = points.reshape(-1)
-            return _advance(borders, steps, streams, numbers, values, columns, whose, row, at)
+            return _advance(borders, steps, streams, numbers, values, columns, row, at)
         boxes = self._boxes.rows
-        return _advance_boxes(
-            borders, boxes, steps, streams, numbers, points, columns, whose, row, at
-        )
+        return _advance_boxes(borders, boxes, steps, streams, numbers, points, columns, row, at)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -210,7 +209,6 @@ def _advance(
     numbers: Integers,
     values: Doubles,
     columns: Columns,
-    whose: Integers,
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -226,7 +224,7 @@ def _advance(
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
         known = _look_up(table, kept, ids, numbers[group : group + count], slots)
-        moves, begin = 0, at
+        moves = 0
         for i in range(known):
             value, slot = values[group + i], slots[i]
             old, low, high = kept[slot, 0], kept[slot, 1], kept[slot, 2]
@@ -239,16 +237,14 @@ def _advance(
         fetch_steps(borders, olds, news, moves)
         for m in range(moves):
             i, new = group + moved[m], news[m]
-            end, low, high = cross(borders, steps, i, olds[m], new, columns, at)
+            end, low, high = cross(borders, steps, i, numbers[i], olds[m], new, columns, at)
             if end < 0:
                 for back in range(moves - 1, m - 1, -1):
                     kept[slots[moved[back]], 0] = olds[back]
-                _name(numbers, columns.rows, whose, begin, at)
                 return i, at
             at = end
             kept[slots[moved[m]], 1] = low if new < np.inf else np.nan
             kept[slots[moved[m]], 2] = high
-        _name(numbers, columns.rows, whose, begin, at)
         if known < count:
             return group + known, at
     return len(numbers), at
@@ -271,15 +267,6 @@ def _look_up(
     return len(numbers)
 
 
-@leaf(forceinline=True)
-def _name(
-    numbers: Integers, rows: Integers, whose: Integers, begin: Int, end: Int
-) -> None:  # pragma: no cover - compiled
-    """The streams of what a group of rows has found."""
-    for i in range(np.uint64(begin), np.uint64(end)):
-        whose[i] = numbers[np.uint64(rows[i])]
-
-
 @nb.njit(cache=True, nogil=True)
 def _advance_boxes(
     borders: Borders,
@@ -289,7 +276,6 @@ def _advance_boxes(
     numbers: Integers,
     values: Doubles,
     columns: Columns,
-    whose: Integers,
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -299,7 +285,7 @@ def _advance_boxes(
     slots, new = np.empty(GROUP, dtype=np.int64), np.empty(dims)
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
-        known, begin = _look_up(table, kept, ids, numbers[group : group + count], slots), at
+        known = _look_up(table, kept, ids, numbers[group : group + count], slots)
         for i in range(known):
             stream = kept[slots[i]]
             somewhere, stays = True, True
@@ -311,15 +297,13 @@ def _advance_boxes(
             if not stays:
                 if not somewhere:
                     new[:] = np.inf
-                old = stream[:dims]
-                end = cross_boxes(borders, boxes, steps, group + i, old, new, columns, at)
+                old, whose = stream[:dims], numbers[group + i]
+                end = cross_boxes(borders, boxes, steps, group + i, whose, old, new, columns, at)
                 if end < 0:
-                    _name(numbers, columns.rows, whose, begin, at)
                     return group + i, at
                 at = end
                 _set_segments(borders, stream, new)
             stream[:dims] = new
-        _name(numbers, columns.rows, whose, begin, at)
         if known < count:
             return group + known, at
     return len(numbers), at

@@ -53,39 +53,44 @@ class Columns(NamedTuple):
     """What rows have found, and where kernels write it; `LANES` more than is in use."""
 
     rows: Integers
+    # The streams of the rows; where there are none, the rows again.
+    whose: Integers
     tags: Integers
     signs: Signs
+
+
+Found = tuple[Integers, Integers, Signs]
 
 
 # --- many rows
 
 
-def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> Columns:
+def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> Found:
     """Rows, tags and signs of the steps from old[i] to new[i], float64 (m,); +inf is nowhere."""
 
-    def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
-        return _cross_rows(borders, steps, old, new, Columns(*columns), row, at)
+    def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+        return _cross_rows(borders, steps, old, new, Columns(room[0], *room), row, at)
 
-    return Columns(*collected(fill, len(old), 1.0))
+    return collected(fill, len(old), 1.0)
 
 
 def crossings_of_boxes(
     borders: Borders, boxes: Doubles, old: Doubles, new: Doubles, steps: Steps = AUTO
-) -> Columns:
+) -> Found:
     """The same for (m, d) values: a tag is a row of `boxes`, which begins with d lower bounds and d
     upper ones. A value that is nowhere is +inf in every dimension."""
 
-    def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
-        return _cross_box_rows(borders, boxes, steps, old, new, Columns(*columns), row, at)
+    def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+        return _cross_box_rows(borders, boxes, steps, old, new, Columns(room[0], *room), row, at)
 
-    return Columns(*collected(fill, len(old), 1.0))
+    return collected(fill, len(old), 1.0)
 
 
 # Answers rows from `row` on into the columns from `at` on; gives the next row and the next place.
 Fill = Callable[..., tuple[int, int]]
 
 
-def collected(fill: Fill, count: int, rate: float, *more: Any) -> tuple[Any, ...]:
+def collected(fill: Fill, count: int, rate: float, *more: Any) -> Any:
     """All rows, in columns that grow, and `more` columns of these types after them; `rate` is the
     guess of what a row finds."""
     types = np.int64, np.int64, np.int8, *more
@@ -117,7 +122,7 @@ def _cross_rows(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     for i in range(row, len(old)):
         if old[i] != new[i]:
-            end, _, _ = cross(borders, steps, i, old[i], new[i], columns, at)
+            end, _, _ = cross(borders, steps, i, i, old[i], new[i], columns, at)
             if end < 0:
                 return i, at
             at = end
@@ -136,7 +141,7 @@ def _cross_box_rows(
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     for i in range(row, len(old)):
-        end = cross_boxes(borders, boxes, steps, i, old[i], new[i], columns, at)
+        end = cross_boxes(borders, boxes, steps, i, i, old[i], new[i], columns, at)
         if end < 0:
             return i, at
         at = end
@@ -172,6 +177,7 @@ def cross(
     borders: Borders,
     steps: Steps,
     row: Int,
+    stream: Int,
     old: float,
     new: float,
     columns: Columns,
@@ -192,9 +198,9 @@ def cross(
         if there < runs[run, END]:
             high = min(high, keys[there])
         if abs(there - here) <= steps.walk:
-            at = _walk(borders, row, old, new, here, there, columns, at)
+            at = _walk(borders, row, stream, old, new, here, there, columns, at)
         else:
-            at = _leap(borders, steps, run, row, old, new, here, there, columns, at)
+            at = _leap(borders, steps, run, row, stream, old, new, here, there, columns, at)
         if at < 0:
             break
     return at, low, high
@@ -204,6 +210,7 @@ def cross(
 def _walk(
     borders: Borders,
     row: Int,
+    stream: Int,
     old: float,
     new: float,
     here: Int,
@@ -216,16 +223,15 @@ def _walk(
     Upwards an other border beyond both values is of a query that is entered, downwards of one that
     is left; one before both the other way round. Blocks in which all stay are most.
     """
-    others, entry_tags = borders.others, borders.tags
-    rows, tags, signs = columns
+    tags, signs = columns.tags, columns.signs
     i, end = min(here, there), max(here, there)
     if at + end - i + LANES > len(tags):
         return -1
-    bottom, top = min(old, new), max(old, new)
-    sign = np.int8(1) if old < new else np.int8(-1)
+    what = row, stream, np.int8(1 if old < new else -1)
+    entries, span = (borders.others, borders.tags), (min(old, new), max(old, new))
     while i < end:
         count = min(end - i, LANES)
-        stay = walk_block(rows, tags, signs, at, row, others, entry_tags, i, bottom, top, sign)
+        stay = walk_block(columns, at, what, entries, i, span)
         if ~stay & ((1 << count) - 1) == 0:
             at += count
         else:
@@ -246,6 +252,7 @@ def _leap(
     steps: Steps,
     run: Int,
     row: Int,
+    stream: Int,
     old: float,
     new: float,
     here: Int,
@@ -256,7 +263,7 @@ def _leap(
     """A long step: by two stabs, unless they read more than a walk."""
     read = _read(borders, run, old, here) + _read(borders, run, new, there)
     if read * steps.price >= abs(there - here):
-        return _walk(borders, row, old, new, here, there, columns, at)
+        return _walk(borders, row, stream, old, new, here, there, columns, at)
     if at + read + LANES > len(columns.tags):
         return -1
     begin = at
@@ -265,6 +272,7 @@ def _leap(
     end = _stab(borders, run, new, old, there, columns.tags, at)
     columns.signs[at:end] = 1
     columns.rows[begin:end] = row
+    columns.whose[begin:end] = stream
     return end
 
 
@@ -319,6 +327,7 @@ def cross_boxes(
     boxes: Doubles,
     steps: Steps,
     row: Int,
+    stream: Int,
     old: Doubles,
     new: Doubles,
     columns: Columns,
@@ -338,9 +347,9 @@ def cross_boxes(
         here = rank(keys, guide, begin, first, buckets, start, inverse, origin, old[k])
         there = rank(keys, guide, begin, first, buckets, start, inverse, origin, new[k])
         if abs(there - here) <= steps.walk:
-            end = _walk(borders, row, old[k], new[k], here, there, columns, at)
+            end = _walk(borders, row, stream, old[k], new[k], here, there, columns, at)
         else:
-            end = _leap(borders, steps, run, row, old[k], new[k], here, there, columns, at)
+            end = _leap(borders, steps, run, row, stream, old[k], new[k], here, there, columns, at)
         if end < 0:
             return end
         at = _cross_check(boxes, k, old, new, columns, at, end)
@@ -352,7 +361,7 @@ def _cross_check(
     boxes: Doubles, k: Int, old: Doubles, new: Doubles, columns: Columns, at: Int, end: Int
 ) -> Int:  # pragma: no cover - compiled
     """Keep the candidates of dimension k, from `at` to `end`, that really cross; the next place."""
-    _, tags, signs = columns
+    _, _, tags, signs = columns
     dims = len(new)
     for i in range(at, end):
         tag, sign = tags[i], signs[i]
