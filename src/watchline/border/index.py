@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 
+from watchline.border.base import Monitor, checked_dims
 from watchline.border.generations import Generations
 from watchline.border.lists import (
     AUTO,
@@ -41,9 +41,7 @@ from watchline.border.search import (
     crossings_of_boxes,
     fetch_steps,
 )
-from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery, UnknownStream
-from watchline.index.base import checked_boxes, checked_ids, checked_points, whole_numbers
-from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots, SlotTable, place_of
+from watchline.index.table import Doubles, Int, Integers, Slots, place_of
 from watchline.index.vector import leaf, prefetch
 
 # Rows whose memory is fetched ahead together.
@@ -58,95 +56,17 @@ class Streams(NamedTuple):
     ids: Integers
 
 
-class BorderIndex:
-    """Half-open boxes of `dims` dimensions under int64 ids, watched by streams under int64 ids."""
+class BorderIndex(Monitor):
+    """BMQ-Index: lists of borders, a table of queries, a table of streams.
+
+    `steps` tells when a step is long enough for two stabs instead of a walk.
+    """
 
     def __init__(self, dims: int, *, steps: Steps = AUTO):
-        if not isinstance(dims, (int, np.integer)) or dims < 1:
-            raise InvalidQuery(f"an index has one dimension or more, not {dims!r}")
-        self.dims = int(dims)
+        # A stream has its value, then the lower ends of its segments, then the upper ones.
+        super().__init__(checked_dims(dims), 2 * checked_dims(dims))
         self._steps = steps
-        self._boxes = BoxTable(self.dims)
         self._lists = Generations(self.dims)
-        # A row: the value, then the lower ends of its segments, then the upper ones.
-        self._streams = SlotTable(self.dims, 2 * self.dims)
-        # Crossings a row, of the last call: room for the next.
-        self._rate = 1.0
-
-    def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Crossings:
-        """Register queries; the streams that are inside already."""
-        boxes = checked_boxes(lo, hi, ids, self.dims)
-        slots = self._boxes.add(boxes.ids, boxes.lo, boxes.hi)
-        if slots is None:
-            known = self._boxes.find(boxes.ids) >= 0
-            raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
-        borders = self._borders_of(slots)
-        opened = self._changes(borders, self._streams.living(), opening=True)
-        _narrow(borders, self._streams.rows)
-        if len(slots):
-            self._lists.push(borders)
-        return opened
-
-    def remove(self, ids: npt.ArrayLike) -> Crossings:
-        """Drop queries; the streams that were inside."""
-        gone = checked_ids(ids)
-        slots = self._boxes.find(gone)
-        if (slots < 0).any():
-            raise UnknownQuery(f"id {gone[slots < 0].min()} is not in the index")
-        closed = self._changes(self._borders_of(slots), self._streams.living(), opening=False)
-        self._lists.discard(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
-        self._boxes.free(slots)
-        if self._boxes.sparse:
-            self._boxes.compact()
-            self._lists.replace(self._borders_of(self._boxes.living()))
-        elif self._lists.worn:
-            self._lists.replace(self._borders_of(self._boxes.living()))
-        return closed
-
-    def advance(self, streams: npt.ArrayLike, values: npt.ArrayLike) -> Crossings:
-        """New values, in the order of the rows, and what they cross; a stream that is new enters
-        all that contains it."""
-        numbers, points = whole_numbers(streams, "streams"), checked_points(values, self.dims)
-        if len(numbers) != len(points):
-            raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
-
-        def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
-            rows, tags, signs, whose = room
-            columns = Columns(rows, whose, tags, signs)
-            row, at = self._advance(numbers, points, columns, row, at)
-            if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
-                self._meet(numbers[row:])
-                row, at = self._advance(numbers, points, columns, row, at)
-            return row, at
-
-        rows, tags, signs, whose = collected(fill, len(numbers), self._rate, np.int64)
-        self._rate = len(rows) / max(len(numbers), 1)
-        return Crossings(rows, whose, self._ids_of(tags), signs)
-
-    def forget(self, streams: npt.ArrayLike) -> Crossings:
-        """Drop streams; the queries that they were in."""
-        gone = np.unique(whole_numbers(streams, "streams"))
-        slots = self._streams.find(gone)
-        if (slots < 0).any():
-            raise UnknownStream(f"stream {gone[slots < 0].min()} is not known")
-        closed = self._changes(self._lists.borders, slots, opening=False)
-        self._streams.free(slots)
-        if self._streams.sparse:
-            self._streams.compact()
-        return closed
-
-    def __len__(self) -> int:
-        return len(self._boxes)
-
-    @property
-    def streams(self) -> int:
-        """How many streams have reported."""
-        return len(self._streams)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all arrays that the index keeps."""
-        return self._boxes.nbytes + self._lists.nbytes + self._streams.nbytes
 
     def explain(self) -> str:
         """What is held, and in how many lists a search looks."""
@@ -156,6 +76,46 @@ class BorderIndex:
             f" {self.streams:,} streams; {sum(sizes):,} borders in {len(sizes)}"
             f" generation{'s' if len(sizes) != 1 else ''}"
         )
+
+    @property
+    def _nbytes(self) -> int:
+        return self._lists.nbytes
+
+    def _opened(self, slots: Slots) -> Crossings:
+        borders = self._borders_of(slots)
+        opened = self._from_nowhere(borders)
+        _narrow_all(borders, self._streams.rows)
+        if len(slots):
+            self._lists.push(borders)
+        return opened
+
+    def _closed(self, slots: Slots) -> Crossings:
+        closed = self._to_nowhere(self._borders_of(slots), self._streams.living())
+        self._lists.discard(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
+        return closed
+
+    def _settle(self) -> None:
+        sparse = self._boxes.sparse
+        if sparse:
+            self._boxes.compact()
+        if sparse or self._lists.worn:
+            self._lists.replace(self._borders_of(self._boxes.living()))
+
+    def _left(self, slots: Slots) -> Crossings:
+        return self._to_nowhere(self._lists.borders, slots)
+
+    def _moved(self, numbers: Integers, points: Doubles) -> Crossings:
+        def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+            rows, tags, signs, whose = room
+            columns = Columns(rows, whose, tags, signs)
+            row, at = self._advance(numbers, points, columns, row, at)
+            if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
+                self._meet(numbers[row:], np.nan)
+                row, at = self._advance(numbers, points, columns, row, at)
+            return row, at
+
+        rows, tags, signs, whose = collected(fill, len(numbers), self._rate, np.int64)
+        return Crossings(rows, whose, self._ids_of(tags), signs)
 
     # --- parts
 
@@ -168,25 +128,23 @@ class BorderIndex:
     def _borders_of(self, slots: Slots) -> Borders:
         return build(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
 
-    def _changes(self, borders: Borders, slots: Slots, opening: bool) -> Crossings:
-        """What these streams cross if these borders come or go: as if they came from nowhere, or
-        went there."""
+    def _from_nowhere(self, borders: Borders) -> Crossings:
+        """What all streams cross if these borders come."""
+        slots = self._streams.living()
         values = self._streams.left[slots]
-        nowhere = np.full_like(values, np.inf)
-        old, new = (nowhere, values) if opening else (values, nowhere)
-        if self.dims == 1:
-            rows, tags, signs = crossings(borders, old[:, 0], new[:, 0], self._steps)
-        else:
-            rows, tags, signs = crossings_of_boxes(borders, self._boxes.rows, old, new, self._steps)
-        return Crossings(
-            np.full(len(rows), -1), self._streams.ids[slots[rows]], self._ids_of(tags), signs
-        )
+        return self._found(borders, slots, np.full_like(values, np.inf), values)
 
-    def _meet(self, numbers: Integers) -> None:
-        """Take in the streams among these that are new: they were nowhere."""
-        new = np.unique(numbers[self._streams.find(numbers) < 0])
-        shape = len(new), self.dims
-        self._streams.add(new, np.full(shape, np.inf), np.full((shape[0], 2 * shape[1]), np.nan))
+    def _to_nowhere(self, borders: Borders, slots: Slots) -> Crossings:
+        """What these streams cross if these borders go, or if they do."""
+        values = self._streams.left[slots]
+        return self._found(borders, slots, values, np.full_like(values, np.inf))
+
+    def _found(self, borders: Borders, slots: Slots, old: Doubles, new: Doubles) -> Crossings:
+        if self.dims == 1:
+            found = crossings(borders, old.reshape(-1), new.reshape(-1), self._steps)
+        else:
+            found = crossings_of_boxes(borders, self._boxes.rows, old, new, self._steps)
+        return self._by_no_row(slots, found, self._ids_of(found[1]))
 
     def _advance(
         self, numbers: Integers, points: Doubles, columns: Columns, row: int, at: int
@@ -255,10 +213,14 @@ def _look_up(
     table: Slots, kept: Doubles, ids: Integers, numbers: Integers, slots: Integers
 ) -> int:  # pragma: no cover - compiled
     """The slots of a group of streams, before the first that is not known; how many they are."""
+    width = kept.shape[1]
     for i in range(len(numbers)):
-        prefetch(table, place_of(table, numbers[i]))
+        slots[i] = place_of(table, numbers[i])
+        prefetch(table, slots[i])
     for i in range(len(numbers)):
-        at = place_of(table, numbers[i])
+        prefetch(kept, max(table[slots[i]], 0) * width)
+    for i in range(len(numbers)):
+        at = slots[i]
         while table[at] >= 0 and ids[table[at]] != numbers[i]:
             at = (at + 1) & (len(table) - 1)
         slots[i] = table[at]
@@ -323,22 +285,22 @@ def _set_segments(
         stream[2 * dims + k] = np.inf if somewhere else np.nan
         if somewhere:
             for run in range(k, len(borders.runs), dims):
-                narrow(borders, run, new[k], stream, dims + k, 2 * dims + k)
+                _narrow(borders, run, new[k], stream, dims + k, 2 * dims + k)
 
 
 @nb.njit(cache=True, nogil=True)
-def _narrow(borders: Borders, kept: Doubles) -> None:  # pragma: no cover - compiled
+def _narrow_all(borders: Borders, kept: Doubles) -> None:  # pragma: no cover - compiled
     """Segments of all streams end at these borders too."""
     dims = len(borders.runs)
     for i in range(len(kept)):
         for k in range(dims):
             # What is free or nowhere has no segment, and is left alone.
             if kept[i, dims + k] < kept[i, 2 * dims + k]:
-                narrow(borders, k, kept[i, k], kept[i], dims + k, 2 * dims + k)
+                _narrow(borders, k, kept[i, k], kept[i], dims + k, 2 * dims + k)
 
 
 @leaf()
-def narrow(
+def _narrow(
     borders: Borders, run: Int, value: float, stream: Doubles, low: Int, high: Int
 ) -> None:  # pragma: no cover - compiled
     """Raise stream[low] and lower stream[high] to the borders of a run around the value."""

@@ -34,6 +34,9 @@ from watchline.index.vector import leaf, prefetch
 # Below every finite number or the least of them, so that a segment that ends there has no -inf.
 LEAST = -np.finfo(np.float64).max
 
+# Crossings a row that a call has room for at first.
+MOST = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Crossings:
@@ -94,12 +97,14 @@ def collected(fill: Fill, count: int, rate: float, *more: Any) -> Any:
     """All rows, in columns that grow, and `more` columns of these types after them; `rate` is the
     guess of what a row finds."""
     types = np.int64, np.int64, np.int8, *more
-    columns = [np.empty(int(count * rate * 1.2) + 1_024, t) for t in types]
+    columns = [np.empty(int(count * min(rate, MOST) * 1.2) + 1_024, t) for t in types]
     row, at = fill(columns, 0, 0)
     while row < count:
         # Never by less than a half: a row that needs more than there is will find it in the end.
+        # Never by much more than there is: one row may find what no other does.
         size = len(columns[0])
-        size += max(size // 2, int((count - row) * (at + 1) / (row + 1) * 1.1))
+        left = int((count - row) * (at + 1) / (row + 1) * 1.1)
+        size += min(max(size // 2, left), 4 * size)
         larger = [np.empty(size, t) for t in types]
         for column, kept in zip(larger, columns, strict=True):
             column[:at] = kept[:at]
