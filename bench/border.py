@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import numpy as np
 
 from bench.memory import mib, resident
 from bench.plots import Panel, draw
-from bench.report import machine, say, table
+from bench.report import machine, say, table, timed
 from bench.workloads import Doubles, fingerprint
 from watchline.border import AUTO, WALK, BorderIndex, DiffRmq
 
@@ -313,7 +314,7 @@ def memory(quick: bool) -> Iterator[str]:
 
 
 def _registrations(n: int, each: int) -> list[str]:
-    setting = Setting(N=n + each, tuples=CALL)
+    setting = Setting(N=n + each, tuples=4 * CALL)
     lo, hi = setting.queries()
     values = setting.walks()
     index = BorderIndex(1)
@@ -325,9 +326,8 @@ def _registrations(n: int, each: int) -> list[str]:
     inserted = time.perf_counter()
     generations = len(index._lists.entries)
     streams = np.tile(np.arange(STREAMS), CALL)
-    begin = time.perf_counter()
-    index.advance(streams, values[1:].reshape(-1))
-    report = (time.perf_counter() - begin) / len(streams)
+    calls = [values[t : t + CALL].reshape(-1) for t in range(1, len(values), CALL)]
+    report = min(timed(partial(index.advance, streams, call))[0] for call in calls) / len(streams)
     begin = time.perf_counter()
     for i in range(n, n + each):
         index.remove([i])

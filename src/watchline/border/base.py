@@ -122,7 +122,8 @@ class Monitor(ABC):
 
     def _meet(self, numbers: Integers, more: float) -> None:
         """Take in the streams among these that are new: they were nowhere."""
-        new = np.unique(numbers[self._streams.find(numbers) < 0])
+        new = np.sort(numbers[self._streams.find(numbers) < 0])
+        new = new[np.append(True, new[1:] != new[:-1])]
         rest = np.full((len(new), self._streams.right.shape[1]), more)
         self._streams.add(new, np.full((len(new), self.dims), np.inf), rest)
 

@@ -244,28 +244,27 @@ def _advance_boxes(
     """The same for rows of several dimensions, one after the other."""
     table, kept, ids = streams
     dims = values.shape[1]
-    slots, new = np.empty(GROUP, dtype=np.int64), np.empty(dims)
+    slots, step = np.empty(GROUP, dtype=np.int64), np.empty((2, dims))
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
         known = _look_up(table, kept, ids, numbers[group : group + count], slots)
-        for i in range(known):
-            stream = kept[slots[i]]
+        for i in range(group, group + known):
+            slot = slots[i - group]
             somewhere, stays = True, True
             for k in range(dims):
-                value = values[group + i, k]
+                value = values[i, k]
                 somewhere &= np.isfinite(value)
-                stays &= (stream[dims + k] <= value) & (value < stream[2 * dims + k])
-                new[k] = value
+                stays &= (kept[slot, dims + k] <= value) & (value < kept[slot, 2 * dims + k])
+                step[0, k], step[1, k] = kept[slot, k], value
             if not stays:
                 if not somewhere:
-                    new[:] = np.inf
-                old, whose = stream[:dims], numbers[group + i]
-                end = cross_boxes(borders, boxes, steps, group + i, whose, old, new, columns, at)
+                    step[1] = np.inf
+                end = cross_boxes(borders, boxes, steps, i, numbers[i], step, columns, at)
                 if end < 0:
-                    return group + i, at
+                    return i, at
                 at = end
-                _set_segments(borders, stream, new)
-            stream[:dims] = new
+                _set_segments(borders, kept[slot], step[1])
+            kept[slot, :dims] = step[1]
         if known < count:
             return group + known, at
     return len(numbers), at
@@ -306,8 +305,8 @@ def _narrow(
     """Raise stream[low] and lower stream[high] to the borders of a run around the value."""
     keys, runs = borders.keys, borders.runs
     begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-    start, inverse, origin = borders.axes[run, 0], borders.axes[run, 1], borders.axes[run, 2]
-    place = rank(keys, borders.guide, begin, first, buckets, start, inverse, origin, value)
+    start, inverse = borders.axes[run, 0], borders.axes[run, 1]
+    place = rank(keys, borders.guide, begin, first, buckets, start, inverse, value)
     if place > begin:
         stream[low] = max(stream[low], keys[place - 1])
     if place < runs[run, END]:

@@ -145,8 +145,10 @@ def _cross_box_rows(
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
+    step = np.empty((2, old.shape[1]))
     for i in range(row, len(old)):
-        end = cross_boxes(borders, boxes, steps, i, i, old[i], new[i], columns, at)
+        step[0], step[1] = old[i], new[i]
+        end = cross_boxes(borders, boxes, steps, i, i, step, columns, at)
         if end < 0:
             return i, at
         at = end
@@ -165,13 +167,13 @@ def fetch_steps(
     if len(borders.runs) == 0:
         return
     buckets = borders.runs[0, BUCKETS]
-    start, inverse, origin = borders.axes[0, 0], borders.axes[0, 1], borders.axes[0, 2]
+    start, inverse = borders.axes[0, 0], borders.axes[0, 1]
     for i in range(count):
-        prefetch(guide, bucket_of(start, inverse, origin, buckets, olds[i]))
-        prefetch(guide, bucket_of(start, inverse, origin, buckets, news[i]))
+        prefetch(guide, bucket_of(start, inverse, buckets, olds[i]))
+        prefetch(guide, bucket_of(start, inverse, buckets, news[i]))
     for i in range(count):
         for value in (olds[i], news[i]):
-            place = guide[bucket_of(start, inverse, origin, buckets, value)]
+            place = guide[bucket_of(start, inverse, buckets, value)]
             prefetch(keys, place)
             prefetch(others, place)
             prefetch(tags, place)
@@ -195,9 +197,9 @@ def cross(
     low, high = LEAST, np.inf
     for run in range(len(runs)):
         begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-        start, inverse, origin = axes[run, 0], axes[run, 1], axes[run, 2]
-        here = rank(keys, guide, begin, first, buckets, start, inverse, origin, old)
-        there = rank(keys, guide, begin, first, buckets, start, inverse, origin, new)
+        start, inverse = axes[run, 0], axes[run, 1]
+        here = rank(keys, guide, begin, first, buckets, start, inverse, old)
+        there = rank(keys, guide, begin, first, buckets, start, inverse, new)
         if there > begin:
             low = max(low, keys[there - 1])
         if there < runs[run, END]:
@@ -326,57 +328,67 @@ def _stab(
     return np.int64(to)
 
 
-@leaf()
+@leaf(forceinline=True)
 def cross_boxes(
     borders: Borders,
     boxes: Doubles,
     steps: Steps,
     row: Int,
     stream: Int,
-    old: Doubles,
-    new: Doubles,
+    step: Doubles,
     columns: Columns,
     at: Int,
 ) -> Int:  # pragma: no cover - compiled
-    """The crossings of one step in several dimensions, from place `at` on; -1: no room."""
+    """The crossings of one step in several dimensions, from place `at` on; -1: no room.
+
+    `step` has the old value, then the new one.
+    """
     keys, guide, runs, axes = borders.keys, borders.guide, borders.runs, borders.axes
-    dims = len(new)
-    nowhere = (old[0] == np.inf) | (new[0] == np.inf)
+    dims = step.shape[1]
+    nowhere = (step[0, 0] == np.inf) | (step[1, 0] == np.inf)
     for run in range(len(runs)):
         k = run % dims
+        old, new = step[0, k], step[1, k]
         # From nowhere or to nowhere it is the first dimension that is crossed first.
-        if old[k] == new[k] or (nowhere and k > 0):
+        if old == new or (nowhere and k > 0):
             continue
         begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-        start, inverse, origin = axes[run, 0], axes[run, 1], axes[run, 2]
-        here = rank(keys, guide, begin, first, buckets, start, inverse, origin, old[k])
-        there = rank(keys, guide, begin, first, buckets, start, inverse, origin, new[k])
+        start, inverse = axes[run, 0], axes[run, 1]
+        here = rank(keys, guide, begin, first, buckets, start, inverse, old)
+        there = rank(keys, guide, begin, first, buckets, start, inverse, new)
         if abs(there - here) <= steps.walk:
-            end = _walk(borders, row, stream, old[k], new[k], here, there, columns, at)
+            end = _walk(borders, row, stream, old, new, here, there, columns, at)
         else:
-            end = _leap(borders, steps, run, row, stream, old[k], new[k], here, there, columns, at)
+            end = _leap(borders, steps, run, row, stream, old, new, here, there, columns, at)
         if end < 0:
             return end
-        at = _cross_check(boxes, k, old, new, columns, at, end)
+        at = _cross_check(boxes, k, step, columns, at, end)
     return at
 
 
-@leaf()
+@leaf(forceinline=True)
 def _cross_check(
-    boxes: Doubles, k: Int, old: Doubles, new: Doubles, columns: Columns, at: Int, end: Int
+    boxes: Doubles, k: Int, step: Doubles, columns: Columns, at: Int, end: Int
 ) -> Int:  # pragma: no cover - compiled
-    """Keep the candidates of dimension k, from `at` to `end`, that really cross; the next place."""
-    _, _, tags, signs = columns
-    dims = len(new)
+    """Keep the candidates of dimension k, from `at` to `end`, that really cross; the next place.
+
+    What is entered contains the new value, what is left the old one; and in the dimensions before k
+    both, or it was told there.
+    """
+    tags, signs = columns.tags, columns.signs
+    dims, width = step.shape[1], boxes.shape[1]
     for i in range(at, end):
-        tag, sign = tags[i], signs[i]
+        prefetch(boxes, tags[i] * width)
+    for i in range(at, end):
+        box, inside = np.uint64(tags[i]), np.uint64(signs[i] > 0)
+        outside = np.uint64(1) - inside
         crosses = True
-        for j in range(dims):
-            if j != k:
-                low, high = boxes[tag, j], boxes[tag, dims + j]
-                before = (low <= old[j]) & (old[j] < high)
-                after = (low <= new[j]) & (new[j] < high)
-                crosses &= (after if sign > 0 else before) & ((j > k) | (before & after))
-        tags[at], signs[at] = tag, sign
+        for j in range(np.uint64(dims)):
+            low, high = boxes[box, j], boxes[box, np.uint64(dims) + j]
+            crosses &= (low <= step[inside, j]) & (step[inside, j] < high)
+        for j in range(np.uint64(k)):
+            low, high = boxes[box, j], boxes[box, np.uint64(dims) + j]
+            crosses &= (low <= step[outside, j]) & (step[outside, j] < high)
+        tags[at], signs[at] = tags[i], signs[i]
         at += crosses
     return at
