@@ -31,6 +31,7 @@ from watchline.border.lists import (
     rank,
 )
 from watchline.border.search import (
+    GROUP,
     LEAST,
     Columns,
     Crossings,
@@ -43,9 +44,6 @@ from watchline.border.search import (
 )
 from watchline.index.table import Doubles, Int, Integers, Slots, place_of
 from watchline.index.vector import leaf, prefetch
-
-# Rows whose memory is fetched ahead together.
-GROUP = 32
 
 
 class Streams(NamedTuple):
@@ -192,7 +190,7 @@ def _advance(
             if not ((low <= value) & (value < high)) and old != new:
                 kept[slot, 1] = np.nan
                 moves += 1
-        fetch_steps(borders, olds, news, moves)
+        fetch_steps(borders, 0, olds, news, moves)
         for m in range(moves):
             i, new = group + moved[m], news[m]
             end, low, high = cross(borders, steps, i, numbers[i], olds[m], new, columns, at)
@@ -245,9 +243,14 @@ def _advance_boxes(
     table, kept, ids = streams
     dims = values.shape[1]
     slots, step = np.empty(GROUP, dtype=np.int64), np.empty((2, dims))
+    olds, news = np.empty(GROUP), np.empty(GROUP)
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
         known = _look_up(table, kept, ids, numbers[group : group + count], slots)
+        for k in range(dims):
+            for i in range(known):
+                olds[i], news[i] = kept[slots[i], k], values[group + i, k]
+            fetch_steps(borders, k, olds, news, known)
         for i in range(group, group + known):
             slot = slots[i - group]
             somewhere, stays = True, True

@@ -34,6 +34,8 @@ from watchline.index.vector import leaf, prefetch
 # Below every finite number or the least of them, so that a segment that ends there has no -inf.
 LEAST = -np.finfo(np.float64).max
 
+# Rows whose memory is fetched ahead together.
+GROUP = 32
 # Crossings a row that a call has room for at first.
 MOST = 64
 
@@ -125,12 +127,15 @@ def _cross_rows(
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    for i in range(row, len(old)):
-        if old[i] != new[i]:
-            end, _, _ = cross(borders, steps, i, i, old[i], new[i], columns, at)
-            if end < 0:
-                return i, at
-            at = end
+    for group in range(row, len(old), GROUP):
+        last = min(group + GROUP, len(old))
+        fetch_steps(borders, 0, old[group:last], new[group:last], last - group)
+        for i in range(group, last):
+            if old[i] != new[i]:
+                end, _, _ = cross(borders, steps, i, i, old[i], new[i], columns, at)
+                if end < 0:
+                    return i, at
+                at = end
     return len(old), at
 
 
@@ -160,20 +165,20 @@ def _cross_box_rows(
 
 @leaf(forceinline=True)
 def fetch_steps(
-    borders: Borders, olds: Doubles, news: Doubles, count: Int
+    borders: Borders, k: Int, olds: Doubles, news: Doubles, count: Int
 ) -> None:  # pragma: no cover - compiled
-    """Ask for what some steps will read in the first run, which is the largest."""
-    keys, others, tags, guide = borders.keys, borders.others, borders.tags, borders.guide
-    if len(borders.runs) == 0:
+    """Ask for what some steps in dimension k will read in the first generation, the largest."""
+    if k >= len(borders.runs):
         return
-    buckets = borders.runs[0, BUCKETS]
-    start, inverse = borders.axes[0, 0], borders.axes[0, 1]
+    keys, others, tags, guide = borders.keys, borders.others, borders.tags, borders.guide
+    begin, first, buckets = borders.runs[k, BEGIN], borders.runs[k, GUIDE], borders.runs[k, BUCKETS]
+    start, inverse = borders.axes[k, 0], borders.axes[k, 1]
     for i in range(count):
-        prefetch(guide, bucket_of(start, inverse, buckets, olds[i]))
-        prefetch(guide, bucket_of(start, inverse, buckets, news[i]))
+        prefetch(guide, first + bucket_of(start, inverse, buckets, olds[i]))
+        prefetch(guide, first + bucket_of(start, inverse, buckets, news[i]))
     for i in range(count):
         for value in (olds[i], news[i]):
-            place = guide[bucket_of(start, inverse, buckets, value)]
+            place = begin + guide[first + bucket_of(start, inverse, buckets, value)]
             prefetch(keys, place)
             prefetch(others, place)
             prefetch(tags, place)
