@@ -3,9 +3,9 @@
     python -m bench.border [sweeps|kernel|dims|memory …] [--quick] [--figures FOLDER]
 
 Streams wander over the domain [0, 10^6] by Gaussian steps whose mean length is FL of it, reflected
-at its ends, and report in turn. All contestants get the same calls of ten reports of each stream,
+at its ends, and report in turn. All contestants get the same calls of a few reports of each stream,
 one after the other, so that all see the same noise; they must find the same crossings. A time is
-that of the best of several rounds, each of many calls.
+that of the best of several rounds, each of many calls; a ratio is the median over the calls.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from watchline.border import AUTO, WALK, BorderIndex, DiffRmq
 
 DOMAIN = 1e6
 STREAMS, TUPLES = 2_000, 1_000
-# Reports of each stream in one call, and rounds of calls of which the best counts.
-CALL, ROUNDS = 10, 5
+# Reports of each stream in a call, fewer if it finds much; rounds, of which the best counts.
+CALL, SMALL_CALL, ROUNDS = 10, 2, 5
 # Beyond this FL a walk alone takes seconds for a call: a tenth of the reports.
 FAR = 0.005
 
@@ -60,6 +60,10 @@ class Setting:
     FL: float = 0.0001
     tuples: int = TUPLES
 
+    @property
+    def call(self) -> int:
+        return CALL if self.FL * self.N < 30 else SMALL_CALL
+
     def queries(self, dims: int = 1) -> tuple[Doubles, Doubles]:
         rng = np.random.default_rng(1)
         lo = rng.uniform(0, DOMAIN * (1 - self.W), (self.N, dims))
@@ -84,10 +88,14 @@ def _reflected(values: Doubles) -> Doubles:
 
 @dataclass
 class Run:
-    """A contestant: seconds a row of each round, and its bytes at the end."""
+    """A contestant, and its seconds a row in each call."""
 
     index: Any
-    rounds: list[float] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list)
+
+    @property
+    def rounds(self) -> list[float]:
+        return [float(part.mean()) for part in np.array_split(self.calls, ROUNDS)]
 
     @property
     def best(self) -> float:
@@ -97,39 +105,36 @@ class Run:
     def median(self) -> float:
         return float(np.median(self.rounds))
 
+    def times(self, other: Run) -> float:
+        """How many times as long the other takes, for the same call."""
+        return float(np.median(np.array(other.calls) / self.calls))
+
 
 def race(setting: Setting, makers: dict[str, Callable[[], Any]], dims: int = 1) -> dict[str, Run]:
     """All contestants over all reports; they find the same."""
     lo, hi = setting.queries(dims)
     values = setting.walks(dims)
-    streams = np.tile(np.arange(STREAMS), CALL)
+    streams = np.tile(np.arange(STREAMS), setting.call)
     runs = {name: Run(make()) for name, make in makers.items()}
     for run in runs.values():
         run.index.insert(np.arange(setting.N), lo, hi)
         run.index.advance(streams[:STREAMS], values[0])
-        warm = values[0].repeat(2, axis=0).reshape(-1, dims)
-        run.index.advance(np.arange(STREAMS).repeat(2), warm)
-    calls = [values[t : t + CALL].reshape(-1, dims) for t in range(1, len(values), CALL)]
-    for part in np.array_split(np.arange(len(calls)), ROUNDS):
-        seconds = dict.fromkeys(runs, 0.0)
-        for call in part:
-            prints = set()
-            for name, run in _from(runs, call):
-                start = time.perf_counter()
-                found = run.index.advance(streams, calls[call])
-                seconds[name] += time.perf_counter() - start
-                prints.add(fingerprint(2 * found.rows + (found.signs > 0), found.ids))
-            assert len(prints) == 1, prints
-        for name, run in runs.items():
-            run.rounds.append(seconds[name] / (len(part) * len(streams)))
+        run.index.advance(streams[:STREAMS], values[0])
+    for turn, t in enumerate(range(1, len(values), setting.call)):
+        prints = set()
+        for run in _from(list(runs.values()), turn):
+            start = time.perf_counter()
+            found = run.index.advance(streams, values[t : t + setting.call].reshape(-1, dims))
+            run.calls.append((time.perf_counter() - start) / len(streams))
+            prints.add(fingerprint(2 * found.rows + (found.signs > 0), found.ids))
+        assert len(prints) == 1, prints
     return runs
 
 
-def _from(runs: dict[str, Run], first: int) -> list[tuple[str, Run]]:
+def _from(runs: list[Run], first: int) -> list[Run]:
     """The contestants in another order each time: who comes after whom matters to the caches."""
-    everyone = list(runs.items())
-    first %= len(everyone)
-    return everyone[first:] + everyone[:first]
+    first %= len(runs)
+    return runs[first:] + runs[:first]
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,8 @@ def sweeps(quick: bool, figures: Path) -> Iterator[str]:
         _figure(figures / f"border-{name}.svg", f"By {name}, {_fixed(name)}", axis, places, results)
     yield (
         "Crossings: for each report. ns: for each report, best of"
-        f" {ROUNDS} rounds / median. Faster: the better DiffRMQ's time over BorderIndex's. SE:"
+        f" {ROUNDS} rounds / median. Faster: the better DiffRMQ's time over BorderIndex's, median"
+        " over calls. SE:"
         " search efficiency, of a walk / by E[min(step, W)] / E[step] / of DiffRMQ, counted from"
         " the borders. MiB: `nbytes` of BorderIndex, DiffRMQ on `cei`, on `islist`."
     )
@@ -215,12 +221,12 @@ def _fixed(name: str) -> str:
 
 
 def _line(runs: dict[str, Run], done: Work) -> list[str]:
-    rival = min(runs["cei"].best, runs["islist"].best)
+    ratio = min(runs["border"].times(runs[rival]) for rival in ("cei", "islist"))
     sizes = [mib(runs[name].index.nbytes) for name in ("border", "cei", "islist")]
     return [
         f"{done.found:.1f}",
         *(f"{run.best * 1e9:,.0f} / {run.median * 1e9:,.0f}" for run in runs.values()),
-        f"{rival / runs['border'].best:.1f}×",
+        f"{ratio:.1f}×",
         done.efficiency,
         " / ".join(sizes),
     ]
@@ -249,15 +255,16 @@ def kernel(quick: bool) -> Iterator[str]:
         setting = Setting(FL=level, tuples=100 if quick else TUPLES)
         say(f"kernel: {setting}")
         run = race(setting, {"border": MAKERS["border"]})["border"]
+        times = min(run.calls), run.best, run.median
         rows.append(
             [
                 f"{100 * level:g} %",
                 f"{work(setting).found:.2f}",
-                f"{run.best * 1e9:.1f} / {run.median * 1e9:.1f}",
-                f"{1e-6 / run.best:.1f} / {1e-6 / run.median:.1f}",
+                " / ".join(f"{seconds * 1e9:.1f}" for seconds in times),
+                " / ".join(f"{1e-6 / seconds:.1f}" for seconds in times),
             ]
         )
-    yield table(["FL", "crossings", "ns, best / median", "M rows/s, best / median"], rows)
+    yield table(["FL", "crossings", "ns", "M rows/s: best call / best round / median round"], rows)
 
 
 def dims(quick: bool) -> Iterator[str]:
