@@ -21,7 +21,6 @@ from watchline.border.block import LANES
 from watchline.border.lists import (
     BEGIN,
     BLOCKS,
-    BUCKETS,
     END,
     GUIDE,
     MEMBERS,
@@ -194,11 +193,8 @@ def _mark(
 @nb.njit(cache=True, nogil=True)
 def _find(borders: Borders, run: int, key: float, tag: int) -> int:  # pragma: no cover - compiled
     """The place of an entry, -1 if it is not in this run."""
-    keys, tags, begin = borders.keys, borders.tags, borders.runs[run, BEGIN]
-    first, buckets = borders.runs[run, GUIDE], borders.runs[run, BUCKETS]
-    start, inverse = borders.axes[run]
-    end = rank(keys, borders.guide, begin, first, buckets, start, inverse, key)
-    low, high = begin, end
+    keys, tags, end = borders.keys, borders.tags, rank(borders, run, key)
+    low, high = borders.runs[run, BEGIN], end
     while low < high:
         middle = (low + high) >> 1
         if (keys[middle] < key) | ((keys[middle] == key) & (tags[middle] < tag)):

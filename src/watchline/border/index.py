@@ -22,9 +22,7 @@ from watchline.border.generations import Generations
 from watchline.border.lists import (
     AUTO,
     BEGIN,
-    BUCKETS,
     END,
-    GUIDE,
     Borders,
     Steps,
     build,
@@ -306,11 +304,8 @@ def _narrow(
     borders: Borders, run: Int, value: float, stream: Doubles, low: Int, high: Int
 ) -> None:  # pragma: no cover - compiled
     """Raise stream[low] and lower stream[high] to the borders of a run around the value."""
-    keys, runs = borders.keys, borders.runs
-    begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-    start, inverse = borders.axes[run, 0], borders.axes[run, 1]
-    place = rank(keys, borders.guide, begin, first, buckets, start, inverse, value)
-    if place > begin:
+    keys, place = borders.keys, rank(borders, run, value)
+    if place > borders.runs[run, BEGIN]:
         stream[low] = max(stream[low], keys[place - 1])
-    if place < runs[run, END]:
+    if place < borders.runs[run, END]:
         stream[high] = min(stream[high], keys[place])

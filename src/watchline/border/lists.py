@@ -221,23 +221,17 @@ def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: n
 
 
 @leaf(forceinline=True)
-def rank(
-    keys: Doubles,
-    guide: Slots,
-    begin: Int,
-    first: Int,
-    buckets: Int,
-    start: float,
-    inverse: float,
-    value: float,
-) -> Int:  # pragma: no cover - compiled
-    """The position after the last key <= value, in the run of these parts.
+def rank(borders: Borders, run: Int, value: float) -> Int:  # pragma: no cover - compiled
+    """The position after the last key <= value.
 
-    A few keys are compared without a branch, as nobody can tell how the comparison will end.
+    The last few keys are compared without a branch, as nobody can tell how the comparison will end.
     """
-    bucket = np.uint64(first + bucket_of(start, inverse, buckets, value))
-    low = np.uint64(begin) + np.uint64(guide[bucket])
-    high = np.uint64(begin) + np.uint64(guide[bucket + np.uint64(1)])
+    keys, guide = borders.keys, borders.guide
+    begin, first = np.uint64(borders.runs[run, BEGIN]), borders.runs[run, GUIDE]
+    start, inverse = borders.axes[run, 0], borders.axes[run, 1]
+    bucket = np.uint64(first + bucket_of(start, inverse, borders.runs[run, BUCKETS], value))
+    low = begin + np.uint64(guide[bucket])
+    high = begin + np.uint64(guide[bucket + np.uint64(1)])
     while low + np.uint64(FEW) < high:
         middle = (low + high) >> np.uint64(1)
         if keys[middle] <= value:

@@ -198,14 +198,12 @@ def cross(
     """The crossings of one step in one dimension, from place `at` on; the next place (-1: there may
     be no room), and the borders around the new value: no query begins or ends inside [low, high).
     """
-    keys, guide, runs, axes = borders.keys, borders.guide, borders.runs, borders.axes
+    keys, runs = borders.keys, borders.runs
     low, high = LEAST, np.inf
     for run in range(len(runs)):
-        begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-        start, inverse = axes[run, 0], axes[run, 1]
-        here = rank(keys, guide, begin, first, buckets, start, inverse, old)
-        there = rank(keys, guide, begin, first, buckets, start, inverse, new)
-        if there > begin:
+        here = rank(borders, run, old)
+        there = rank(borders, run, new)
+        if there > runs[run, BEGIN]:
             low = max(low, keys[there - 1])
         if there < runs[run, END]:
             high = min(high, keys[there])
@@ -348,19 +346,16 @@ def cross_boxes(
 
     `step` has the old value, then the new one.
     """
-    keys, guide, runs, axes = borders.keys, borders.guide, borders.runs, borders.axes
     dims = step.shape[1]
     nowhere = (step[0, 0] == np.inf) | (step[1, 0] == np.inf)
-    for run in range(len(runs)):
+    for run in range(len(borders.runs)):
         k = run % dims
         old, new = step[0, k], step[1, k]
         # From nowhere or to nowhere it is the first dimension that is crossed first.
         if old == new or (nowhere and k > 0):
             continue
-        begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-        start, inverse = axes[run, 0], axes[run, 1]
-        here = rank(keys, guide, begin, first, buckets, start, inverse, old)
-        there = rank(keys, guide, begin, first, buckets, start, inverse, new)
+        here = rank(borders, run, old)
+        there = rank(borders, run, new)
         if abs(there - here) <= steps.walk:
             end = _walk(borders, row, stream, old, new, here, there, columns, at)
         else:
