@@ -21,9 +21,9 @@ check: setup  ## style, types and layers
 
 bench: setup  ## run the benchmarks and print their tables
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
+	@.venv/bin/python -m bench.border
 	@.venv/bin/python -m bench.catalog
 	@.venv/bin/python -m bench.indexes
-	@.venv/bin/python -m bench.border
 	@.venv/bin/python -m bench.matches
 	@.venv/bin/python -m bench.tracking
 

@@ -23,8 +23,10 @@ COLOURS = {
     "ces": "#1f5fa8",
     "islist": "#b3433f",
     "cells": "#4f8a4c",
+    "border": "#2f7d5b",
+    "walk": "#8a8a8a",
 }
-MARKERS = {"ui": "s", "ugc": "s", "lci": "^", "vcs": "^", "islist": "D", "cells": "v"}
+MARKERS = {"walk": "s", "ui": "s", "ugc": "s", "lci": "^", "vcs": "^", "islist": "D", "cells": "v"}
 INK = "#333333"
 
 mpl.rcParams.update(
@@ -76,7 +78,7 @@ def draw(path: Path, title: str, axis: str, xs: Sequence[float], panels: Sequenc
         _axes(place, panel.title, panel.unit)
         place.set_xscale("log", base=2)
         place.set_yscale("log")
-        place.set_xticks(list(xs), [f"{x:,.0f}" for x in xs], rotation=35 if max(xs) > 999 else 0)
+        place.set_xticks(list(xs), [_number(x, 0) for x in xs], rotation=35 if max(xs) > 999 else 0)
         place.minorticks_off()
         place.yaxis.set_major_locator(ticker.LogLocator(10, subs=(1, 2, 5), numticks=12))
         place.yaxis.set_major_formatter(ticker.FuncFormatter(_number))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.bordering import World, interleave
 from tests.properties.test_indexes import bound, boxes
 from watchline.border import AUTO, STABS, WALK, BorderIndex, DiffRmq, build
-from watchline.border.lists import BEGIN, BUCKETS, GUIDE, rank
+from watchline.border.lists import rank
 
 WAYS = {"auto": AUTO, "walk": WALK, "stabs": STABS}
 
@@ -71,10 +71,8 @@ def test_a_rank_counts_the_keys_up_to_a_value(
     borders = build(lo, hi, np.arange(len(sides)))
     keys = np.sort(np.concatenate([lo, hi]).reshape(-1))
     assert (borders.keys[: len(keys)] == keys).all()
-    run, axis = borders.runs[0], borders.axes[0]
-    parts = borders.keys, borders.guide, run[BEGIN], run[GUIDE], run[BUCKETS], *axis
     for value in [*values, *keys.tolist(), math.inf]:
-        assert rank(*parts, value) == (keys <= value).sum()
+        assert rank(borders, 0, value) == (keys <= value).sum()
 
 
 def test_kernels_as_plain_python() -> None:

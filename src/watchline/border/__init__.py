@@ -3,6 +3,7 @@
 lists.py        sorted borders, their ranks and checkpoints
 search.py       the search between two values, one row and many
 generations.py  how queries come and go
+base.py         the tables of queries and streams, and the checks
 index.py        `BorderIndex`: queries, streams, and what they cross
 diff.py         `DiffRmq`: the rival, two searches and a difference
 """

@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 import watchline.index
-from watchline.border.search import Columns, Crossings, collected
-from watchline.errors import DuplicateQuery, InvalidRange, UnknownQuery, UnknownStream
-from watchline.index.base import checked_boxes, checked_ids, checked_points, whole_numbers
-from watchline.index.table import BoxTable, Doubles, Integers, Slots, SlotTable
+from watchline.border.base import Monitor, checked_dims
+from watchline.border.search import Columns, Crossings, Found, collected
+from watchline.index.table import Doubles, Integers, Slots
 
 # Rows that are searched at once.
 CHUNK = 16_384
@@ -29,73 +28,44 @@ CHUNK = 16_384
 PLACE, LENGTH = 0, 1
 
 
-class DiffRmq:
+class DiffRmq(Monitor):
     """As `BorderIndex`, on an index of this kind."""
 
     def __init__(self, kind: str, dims: int = 1):
-        self.kind, self.dims = kind, dims
+        super().__init__(checked_dims(dims), 2)
+        self.kind = kind
         nothing = np.empty((0, dims))
         self._index = watchline.index.build(kind, nothing, nothing)
-        self._boxes = BoxTable(dims)
-        self._streams = SlotTable(dims, 2)
         self._answers = np.empty(0, dtype=np.int32)
         self._end = 0
         # The first counts the stamps that were given, the others are of slot 0, 1, …
         self._stamps = np.empty(0, dtype=np.int64)
-        self._rate = 1.0
 
-    def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Crossings:
-        boxes = checked_boxes(lo, hi, ids, self.dims)
-        slots = self._boxes.add(boxes.ids, boxes.lo, boxes.hi)
-        if slots is None:
-            known = self._boxes.find(boxes.ids) >= 0
-            raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
-        self._index.insert(slots, boxes.lo, boxes.hi)
+    @property
+    def _nbytes(self) -> int:
+        return self._index.nbytes + self._answers.nbytes + self._stamps.nbytes
+
+    def _opened(self, slots: Slots) -> Crossings:
+        self._index.insert(slots, self._boxes.lo[slots], self._boxes.hi[slots])
         return self._again()
 
-    def remove(self, ids: npt.ArrayLike) -> Crossings:
-        gone = checked_ids(ids)
-        slots = self._boxes.find(gone)
-        if (slots < 0).any():
-            raise UnknownQuery(f"id {gone[slots < 0].min()} is not in the index")
+    def _closed(self, slots: Slots) -> Crossings:
         self._index.remove(slots)
-        closed = self._again()
-        self._boxes.free(slots)
-        return closed
+        return self._again()
 
-    def advance(self, streams: npt.ArrayLike, values: npt.ArrayLike) -> Crossings:
-        numbers, points = whole_numbers(streams, "streams"), checked_points(values, self.dims)
-        if len(numbers) != len(points):
-            raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
+    def _settle(self) -> None:
+        """Slots are the index's ids, and stay."""
+
+    def _left(self, slots: Slots) -> Crossings:
+        return self._in_place(slots, np.full((len(slots), self.dims), np.inf))
+
+    def _moved(self, numbers: Integers, points: Doubles) -> Crossings:
         slots = self._streams.find(numbers)
         if (slots < 0).any():
-            new = np.unique(numbers[slots < 0])
-            self._streams.add(new, np.full((len(new), self.dims), np.inf), np.zeros((len(new), 2)))
+            self._meet(numbers, 0.0)
             slots = self._streams.find(numbers)
         rows, tags, signs = self._steps(slots, points)
         return Crossings(rows, numbers[rows], self._boxes.ids[tags], signs)
-
-    def forget(self, streams: npt.ArrayLike) -> Crossings:
-        gone = np.unique(whole_numbers(streams, "streams"))
-        slots = self._streams.find(gone)
-        if (slots < 0).any():
-            raise UnknownStream(f"stream {gone[slots < 0].min()} is not known")
-        closed = self._in_place(slots, np.full((len(slots), self.dims), np.inf))
-        self._streams.free(slots)
-        return closed
-
-    def __len__(self) -> int:
-        return len(self._boxes)
-
-    @property
-    def streams(self) -> int:
-        return len(self._streams)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the index, the kept answers, and the tables and stamps."""
-        kept = self._answers.nbytes + self._stamps.nbytes
-        return self._index.nbytes + self._boxes.nbytes + self._streams.nbytes + kept
 
     def _again(self) -> Crossings:
         """What is different for the streams where they are, now that the queries are others."""
@@ -103,11 +73,10 @@ class DiffRmq:
         return self._in_place(slots, self._streams.left[slots])
 
     def _in_place(self, slots: Slots, points: Doubles) -> Crossings:
-        rows, tags, signs = self._steps(slots, points)
-        numbers = self._streams.ids[slots[rows]]
-        return Crossings(np.full(len(rows), -1), numbers, self._boxes.ids[tags], signs)
+        found = self._steps(slots, points)
+        return self._by_no_row(slots, found, self._boxes.ids[found[1]])
 
-    def _steps(self, slots: Slots, points: Doubles) -> Columns:
+    def _steps(self, slots: Slots, points: Doubles) -> Found:
         """The differences that these values make, in order; a value that is nowhere is +inf."""
         nowhere = ~np.isfinite(points).all(axis=1)
         if nowhere.any():
@@ -124,15 +93,15 @@ class DiffRmq:
                 if loaded != first:
                     found = self._index.stab(points[first:last])
                     loaded = first
-                row, at = self._differences(slots, points, found, first, Columns(*room), row, at)
+                row, at = self._differences(
+                    slots, points, found, first, Columns(room[0], *room), row, at
+                )
                 if row < last:
                     break
                 self._keep(slots[first:last], found.ids)
             return row, at
 
-        columns = Columns(*collected(fill, len(slots), self._rate))
-        self._rate = len(columns.rows) / max(len(slots), 1)
-        return columns
+        return collected(fill, len(slots), self._rate)
 
     def _differences(
         self,
@@ -186,7 +155,7 @@ def _differences(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Old answers are stamped; what of the new one has no stamp has come, and the rest is stamped
     anew; what of the old one has the old stamp still has gone."""
-    rows, tags, signs = columns
+    rows, _, tags, signs = columns
     dims = points.shape[1]
     for i in range(row, len(slots)):
         slot = slots[i]

@@ -21,7 +21,6 @@ from watchline.border.block import LANES
 from watchline.border.lists import (
     BEGIN,
     BLOCKS,
-    BUCKETS,
     END,
     GUIDE,
     MEMBERS,
@@ -49,7 +48,7 @@ class Generations:
         nothing = np.empty((0, self.dims))
         # Arrays have room at the end; `_used` is what is taken of each.
         self.borders = build(nothing, nothing, np.empty(0, dtype=np.int64))._replace(
-            runs=np.empty((0, 6), dtype=np.int64), axes=np.empty((0, 3))
+            runs=np.empty((0, 6), dtype=np.int64), axes=np.empty((0, 2))
         )
         self._used = [0] * _POOLS
         self._dead = 0
@@ -194,11 +193,8 @@ def _mark(
 @nb.njit(cache=True, nogil=True)
 def _find(borders: Borders, run: int, key: float, tag: int) -> int:  # pragma: no cover - compiled
     """The place of an entry, -1 if it is not in this run."""
-    keys, tags, begin = borders.keys, borders.tags, borders.runs[run, BEGIN]
-    first, buckets = borders.runs[run, GUIDE], borders.runs[run, BUCKETS]
-    start, inverse, origin = borders.axes[run]
-    end = rank(keys, borders.guide, begin, first, buckets, start, inverse, origin, key)
-    low, high = begin, end
+    keys, tags, end = borders.keys, borders.tags, rank(borders, run, key)
+    low, high = borders.runs[run, BEGIN], end
     while low < high:
         middle = (low + high) >> 1
         if (keys[middle] < key) | ((keys[middle] == key) & (tags[middle] < tag)):

@@ -16,21 +16,20 @@ from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 
+from watchline.border.base import Monitor, checked_dims
 from watchline.border.generations import Generations
 from watchline.border.lists import (
     AUTO,
     BEGIN,
-    BUCKETS,
     END,
-    GUIDE,
     Borders,
     Steps,
     build,
     rank,
 )
 from watchline.border.search import (
+    GROUP,
     LEAST,
     Columns,
     Crossings,
@@ -41,13 +40,8 @@ from watchline.border.search import (
     crossings_of_boxes,
     fetch_steps,
 )
-from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery, UnknownStream
-from watchline.index.base import checked_boxes, checked_ids, checked_points, whole_numbers
-from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots, SlotTable, place_of
+from watchline.index.table import Doubles, Int, Integers, Slots, place_of
 from watchline.index.vector import leaf, prefetch
-
-# Rows whose memory is fetched ahead together.
-GROUP = 32
 
 
 class Streams(NamedTuple):
@@ -58,93 +52,17 @@ class Streams(NamedTuple):
     ids: Integers
 
 
-class BorderIndex:
-    """Half-open boxes of `dims` dimensions under int64 ids, watched by streams under int64 ids."""
+class BorderIndex(Monitor):
+    """BMQ-Index: lists of borders, a table of queries, a table of streams.
+
+    `steps` tells when a step is long enough for two stabs instead of a walk.
+    """
 
     def __init__(self, dims: int, *, steps: Steps = AUTO):
-        if not isinstance(dims, (int, np.integer)) or dims < 1:
-            raise InvalidQuery(f"an index has one dimension or more, not {dims!r}")
-        self.dims = int(dims)
+        # A stream has its value, then the lower ends of its segments, then the upper ones.
+        super().__init__(checked_dims(dims), 2 * checked_dims(dims))
         self._steps = steps
-        self._boxes = BoxTable(self.dims)
         self._lists = Generations(self.dims)
-        # A row: the value, then the lower ends of its segments, then the upper ones.
-        self._streams = SlotTable(self.dims, 2 * self.dims)
-        # Crossings a row, of the last call: room for the next.
-        self._rate = 1.0
-
-    def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Crossings:
-        """Register queries; the streams that are inside already."""
-        boxes = checked_boxes(lo, hi, ids, self.dims)
-        slots = self._boxes.add(boxes.ids, boxes.lo, boxes.hi)
-        if slots is None:
-            known = self._boxes.find(boxes.ids) >= 0
-            raise DuplicateQuery(f"id {boxes.ids[known].min()} is in the index already")
-        borders = self._borders_of(slots)
-        opened = self._changes(borders, self._streams.living(), opening=True)
-        _narrow(borders, self._streams.rows)
-        if len(slots):
-            self._lists.push(borders)
-        return opened
-
-    def remove(self, ids: npt.ArrayLike) -> Crossings:
-        """Drop queries; the streams that were inside."""
-        gone = checked_ids(ids)
-        slots = self._boxes.find(gone)
-        if (slots < 0).any():
-            raise UnknownQuery(f"id {gone[slots < 0].min()} is not in the index")
-        closed = self._changes(self._borders_of(slots), self._streams.living(), opening=False)
-        self._lists.discard(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
-        self._boxes.free(slots)
-        if self._boxes.sparse:
-            self._boxes.compact()
-            self._lists.replace(self._borders_of(self._boxes.living()))
-        elif self._lists.worn:
-            self._lists.replace(self._borders_of(self._boxes.living()))
-        return closed
-
-    def advance(self, streams: npt.ArrayLike, values: npt.ArrayLike) -> Crossings:
-        """New values, in the order of the rows, and what they cross; a stream that is new enters
-        all that contains it."""
-        numbers, points = whole_numbers(streams, "streams"), checked_points(values, self.dims)
-        if len(numbers) != len(points):
-            raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
-
-        def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
-            row, at = self._advance(numbers, points, columns, row, at)
-            if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
-                self._meet(numbers[row:])
-                row, at = self._advance(numbers, points, columns, row, at)
-            return row, at
-
-        rows, tags, signs, whose = collected(fill, len(numbers), self._rate, np.int64)
-        self._rate = len(rows) / max(len(numbers), 1)
-        return Crossings(rows, whose, self._ids_of(tags), signs)
-
-    def forget(self, streams: npt.ArrayLike) -> Crossings:
-        """Drop streams; the queries that they were in."""
-        gone = np.unique(whole_numbers(streams, "streams"))
-        slots = self._streams.find(gone)
-        if (slots < 0).any():
-            raise UnknownStream(f"stream {gone[slots < 0].min()} is not known")
-        closed = self._changes(self._lists.borders, slots, opening=False)
-        self._streams.free(slots)
-        if self._streams.sparse:
-            self._streams.compact()
-        return closed
-
-    def __len__(self) -> int:
-        return len(self._boxes)
-
-    @property
-    def streams(self) -> int:
-        """How many streams have reported."""
-        return len(self._streams)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all arrays that the index keeps."""
-        return self._boxes.nbytes + self._lists.nbytes + self._streams.nbytes
 
     def explain(self) -> str:
         """What is held, and in how many lists a search looks."""
@@ -154,6 +72,46 @@ class BorderIndex:
             f" {self.streams:,} streams; {sum(sizes):,} borders in {len(sizes)}"
             f" generation{'s' if len(sizes) != 1 else ''}"
         )
+
+    @property
+    def _nbytes(self) -> int:
+        return self._lists.nbytes
+
+    def _opened(self, slots: Slots) -> Crossings:
+        borders = self._borders_of(slots)
+        opened = self._from_nowhere(borders)
+        _narrow_all(borders, self._streams.rows)
+        if len(slots):
+            self._lists.push(borders)
+        return opened
+
+    def _closed(self, slots: Slots) -> Crossings:
+        closed = self._to_nowhere(self._borders_of(slots), self._streams.living())
+        self._lists.discard(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
+        return closed
+
+    def _settle(self) -> None:
+        sparse = self._boxes.sparse
+        if sparse:
+            self._boxes.compact()
+        if sparse or self._lists.worn:
+            self._lists.replace(self._borders_of(self._boxes.living()))
+
+    def _left(self, slots: Slots) -> Crossings:
+        return self._to_nowhere(self._lists.borders, slots)
+
+    def _moved(self, numbers: Integers, points: Doubles) -> Crossings:
+        def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+            rows, tags, signs, whose = room
+            columns = Columns(rows, whose, tags, signs)
+            row, at = self._advance(numbers, points, columns, row, at)
+            if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
+                self._meet(numbers[row:], np.nan)
+                row, at = self._advance(numbers, points, columns, row, at)
+            return row, at
+
+        rows, tags, signs, whose = collected(fill, len(numbers), self._rate, np.int64)
+        return Crossings(rows, whose, self._ids_of(tags), signs)
 
     # --- parts
 
@@ -166,40 +124,35 @@ class BorderIndex:
     def _borders_of(self, slots: Slots) -> Borders:
         return build(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
 
-    def _changes(self, borders: Borders, slots: Slots, opening: bool) -> Crossings:
-        """What these streams cross if these borders come or go: as if they came from nowhere, or
-        went there."""
+    def _from_nowhere(self, borders: Borders) -> Crossings:
+        """What all streams cross if these borders come."""
+        slots = self._streams.living()
         values = self._streams.left[slots]
-        nowhere = np.full_like(values, np.inf)
-        old, new = (nowhere, values) if opening else (values, nowhere)
-        if self.dims == 1:
-            rows, tags, signs = crossings(borders, old[:, 0], new[:, 0], self._steps)
-        else:
-            rows, tags, signs = crossings_of_boxes(borders, self._boxes.rows, old, new, self._steps)
-        return Crossings(
-            np.full(len(rows), -1), self._streams.ids[slots[rows]], self._ids_of(tags), signs
-        )
+        return self._found(borders, slots, np.full_like(values, np.inf), values)
 
-    def _meet(self, numbers: Integers) -> None:
-        """Take in the streams among these that are new: they were nowhere."""
-        new = np.unique(numbers[self._streams.find(numbers) < 0])
-        shape = len(new), self.dims
-        self._streams.add(new, np.full(shape, np.inf), np.full((shape[0], 2 * shape[1]), np.nan))
+    def _to_nowhere(self, borders: Borders, slots: Slots) -> Crossings:
+        """What these streams cross if these borders go, or if they do."""
+        values = self._streams.left[slots]
+        return self._found(borders, slots, values, np.full_like(values, np.inf))
+
+    def _found(self, borders: Borders, slots: Slots, old: Doubles, new: Doubles) -> Crossings:
+        if self.dims == 1:
+            found = crossings(borders, old.reshape(-1), new.reshape(-1), self._steps)
+        else:
+            found = crossings_of_boxes(borders, self._boxes.rows, old, new, self._steps)
+        return self._by_no_row(slots, found, self._ids_of(found[1]))
 
     def _advance(
-        self, numbers: Integers, points: Doubles, room: list[Any], row: int, at: int
+        self, numbers: Integers, points: Doubles, columns: Columns, row: int, at: int
     ) -> tuple[int, int]:
-        columns, whose = Columns(*room[:3]), room[3]
         table = self._streams
         streams = Streams(table.hash, table.rows, table.ids)
         borders, steps = self._lists.borders, self._steps
         if self.dims == 1:
             values = points.reshape(-1)
-            return _advance(borders, steps, streams, numbers, values, columns, whose, row, at)
+            return _advance(borders, steps, streams, numbers, values, columns, row, at)
         boxes = self._boxes.rows
-        return _advance_boxes(
-            borders, boxes, steps, streams, numbers, points, columns, whose, row, at
-        )
+        return _advance_boxes(borders, boxes, steps, streams, numbers, points, columns, row, at)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -210,7 +163,6 @@ def _advance(
     numbers: Integers,
     values: Doubles,
     columns: Columns,
-    whose: Integers,
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -226,7 +178,7 @@ def _advance(
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
         known = _look_up(table, kept, ids, numbers[group : group + count], slots)
-        moves, begin = 0, at
+        moves = 0
         for i in range(known):
             value, slot = values[group + i], slots[i]
             old, low, high = kept[slot, 0], kept[slot, 1], kept[slot, 2]
@@ -236,19 +188,17 @@ def _advance(
             if not ((low <= value) & (value < high)) and old != new:
                 kept[slot, 1] = np.nan
                 moves += 1
-        fetch_steps(borders, olds, news, moves)
+        fetch_steps(borders, 0, olds, news, moves)
         for m in range(moves):
             i, new = group + moved[m], news[m]
-            end, low, high = cross(borders, steps, i, olds[m], new, columns, at)
+            end, low, high = cross(borders, steps, i, numbers[i], olds[m], new, columns, at)
             if end < 0:
                 for back in range(moves - 1, m - 1, -1):
                     kept[slots[moved[back]], 0] = olds[back]
-                _name(numbers, columns.rows, whose, begin, at)
                 return i, at
             at = end
             kept[slots[moved[m]], 1] = low if new < np.inf else np.nan
             kept[slots[moved[m]], 2] = high
-        _name(numbers, columns.rows, whose, begin, at)
         if known < count:
             return group + known, at
     return len(numbers), at
@@ -259,25 +209,20 @@ def _look_up(
     table: Slots, kept: Doubles, ids: Integers, numbers: Integers, slots: Integers
 ) -> int:  # pragma: no cover - compiled
     """The slots of a group of streams, before the first that is not known; how many they are."""
+    width = kept.shape[1]
     for i in range(len(numbers)):
-        prefetch(table, place_of(table, numbers[i]))
+        slots[i] = place_of(table, numbers[i])
+        prefetch(table, slots[i])
     for i in range(len(numbers)):
-        at = place_of(table, numbers[i])
+        prefetch(kept, max(table[slots[i]], 0) * width)
+    for i in range(len(numbers)):
+        at = slots[i]
         while table[at] >= 0 and ids[table[at]] != numbers[i]:
             at = (at + 1) & (len(table) - 1)
         slots[i] = table[at]
         if slots[i] < 0:
             return i
     return len(numbers)
-
-
-@leaf(forceinline=True)
-def _name(
-    numbers: Integers, rows: Integers, whose: Integers, begin: Int, end: Int
-) -> None:  # pragma: no cover - compiled
-    """The streams of what a group of rows has found."""
-    for i in range(np.uint64(begin), np.uint64(end)):
-        whose[i] = numbers[np.uint64(rows[i])]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -289,37 +234,38 @@ def _advance_boxes(
     numbers: Integers,
     values: Doubles,
     columns: Columns,
-    whose: Integers,
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """The same for rows of several dimensions, one after the other."""
     table, kept, ids = streams
     dims = values.shape[1]
-    slots, new = np.empty(GROUP, dtype=np.int64), np.empty(dims)
+    slots, step = np.empty(GROUP, dtype=np.int64), np.empty((2, dims))
+    olds, news = np.empty(GROUP), np.empty(GROUP)
     for group in range(row, len(numbers), GROUP):
         count = min(GROUP, len(numbers) - group)
-        known, begin = _look_up(table, kept, ids, numbers[group : group + count], slots), at
-        for i in range(known):
-            stream = kept[slots[i]]
+        known = _look_up(table, kept, ids, numbers[group : group + count], slots)
+        for k in range(dims):
+            for i in range(known):
+                olds[i], news[i] = kept[slots[i], k], values[group + i, k]
+            fetch_steps(borders, k, olds, news, known)
+        for i in range(group, group + known):
+            slot = slots[i - group]
             somewhere, stays = True, True
             for k in range(dims):
-                value = values[group + i, k]
+                value = values[i, k]
                 somewhere &= np.isfinite(value)
-                stays &= (stream[dims + k] <= value) & (value < stream[2 * dims + k])
-                new[k] = value
+                stays &= (kept[slot, dims + k] <= value) & (value < kept[slot, 2 * dims + k])
+                step[0, k], step[1, k] = kept[slot, k], value
             if not stays:
                 if not somewhere:
-                    new[:] = np.inf
-                old = stream[:dims]
-                end = cross_boxes(borders, boxes, steps, group + i, old, new, columns, at)
+                    step[1] = np.inf
+                end = cross_boxes(borders, boxes, steps, i, numbers[i], step, columns, at)
                 if end < 0:
-                    _name(numbers, columns.rows, whose, begin, at)
-                    return group + i, at
+                    return i, at
                 at = end
-                _set_segments(borders, stream, new)
-            stream[:dims] = new
-        _name(numbers, columns.rows, whose, begin, at)
+                _set_segments(borders, kept[slot], step[1])
+            kept[slot, :dims] = step[1]
         if known < count:
             return group + known, at
     return len(numbers), at
@@ -339,30 +285,27 @@ def _set_segments(
         stream[2 * dims + k] = np.inf if somewhere else np.nan
         if somewhere:
             for run in range(k, len(borders.runs), dims):
-                narrow(borders, run, new[k], stream, dims + k, 2 * dims + k)
+                _narrow(borders, run, new[k], stream, dims + k, 2 * dims + k)
 
 
 @nb.njit(cache=True, nogil=True)
-def _narrow(borders: Borders, kept: Doubles) -> None:  # pragma: no cover - compiled
+def _narrow_all(borders: Borders, kept: Doubles) -> None:  # pragma: no cover - compiled
     """Segments of all streams end at these borders too."""
     dims = len(borders.runs)
     for i in range(len(kept)):
         for k in range(dims):
             # What is free or nowhere has no segment, and is left alone.
             if kept[i, dims + k] < kept[i, 2 * dims + k]:
-                narrow(borders, k, kept[i, k], kept[i], dims + k, 2 * dims + k)
+                _narrow(borders, k, kept[i, k], kept[i], dims + k, 2 * dims + k)
 
 
 @leaf()
-def narrow(
+def _narrow(
     borders: Borders, run: Int, value: float, stream: Doubles, low: Int, high: Int
 ) -> None:  # pragma: no cover - compiled
     """Raise stream[low] and lower stream[high] to the borders of a run around the value."""
-    keys, runs = borders.keys, borders.runs
-    begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-    start, inverse, origin = borders.axes[run, 0], borders.axes[run, 1], borders.axes[run, 2]
-    place = rank(keys, borders.guide, begin, first, buckets, start, inverse, origin, value)
-    if place > begin:
+    keys, place = borders.keys, rank(borders, run, value)
+    if place > borders.runs[run, BEGIN]:
         stream[low] = max(stream[low], keys[place - 1])
-    if place < runs[run, END]:
+    if place < borders.runs[run, END]:
         stream[high] = min(stream[high], keys[place])

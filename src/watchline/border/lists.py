@@ -38,7 +38,7 @@ import numba as nb
 import numpy as np
 
 from watchline.border.block import LANES
-from watchline.index.grid import equal_axis
+from watchline.index.grid import HUGEST, TINIEST
 from watchline.index.table import Doubles, Int, Integers, Slots
 from watchline.index.vector import leaf
 
@@ -64,7 +64,7 @@ class Borders(NamedTuple):
     members: Slots
     # For each run: where it begins and ends, its guide, buckets, blocks, members.
     runs: Integers
-    # For each run: the parts of its axis of buckets, see `grid.Axis`.
+    # For each run: where its buckets begin, and their number in a unit.
     axes: Doubles
 
     @property
@@ -118,51 +118,58 @@ def _sorted(lo: Doubles, hi: Doubles, tags: Integers) -> tuple[Doubles, Doubles,
 
 def finished(keys: Doubles, others: Doubles, tags: Integers, ends: Integers) -> Borders:
     """Sorted entries with guides and checkpoints; dimension k has those before ends[k + 1]."""
-    dims = len(ends) - 1
-    runs, axes = np.zeros((dims, 6), dtype=np.int64), np.zeros((dims, 3))
-    sizes = np.diff(ends)
-    blocks = sizes // BLOCK + 1
-    runs[:, BEGIN], runs[:, END], runs[:, BUCKETS] = ends[:-1], ends[1:], sizes + 1
-    runs[1:, GUIDE], runs[1:, BLOCKS] = np.cumsum(sizes + 2)[:-1], np.cumsum(blocks + 1)[:-1]
-    guide = np.empty((sizes + 2).sum(), dtype=np.int32)
-    latest = np.zeros((blocks + 1).sum(), dtype=np.int32)
-    firsts = np.zeros((blocks + 1).sum(), dtype=np.int32)
-    # One more than can be in use: a member is written before it is known whether it stays.
-    members = np.empty(ends[-1] + 1, dtype=np.int32)
-    for k in range(dims):
-        axes[k] = _buckets(keys[ends[k] : ends[k + 1]])
-    borders = Borders(keys, others, tags, guide, latest, firsts, members, runs, axes)
-    used = _furnish(borders)
-    return borders._replace(members=members[:used].copy())
-
-
-def _buckets(keys: Doubles) -> tuple[float, float, float]:
-    """Buckets of one width over the finite keys, as many as there are keys."""
-    first, end = np.searchsorted(keys, -np.inf, "right"), np.searchsorted(keys, np.inf)
-    if first >= end:
-        return 0.0, 1.0, 0.0
-    low, high, count = float(keys[first]), float(keys[end - 1]), len(keys)
-    axis = equal_axis(low, high / count - low / count, count)
-    return axis.start, axis.inverse, axis.origin
+    borders, used = _furnished(keys, others, tags, ends)
+    return borders._replace(members=borders.members[:used].copy())
 
 
 @nb.njit(cache=True, nogil=True)
-def _furnish(borders: Borders) -> int:  # pragma: no cover - compiled
-    """Fill guides and checkpoints of all runs; the members in use."""
+def _furnished(
+    keys: Doubles, others: Doubles, tags: Integers, ends: Integers
+) -> tuple[Borders, int]:  # pragma: no cover - compiled
+    """Borders with room for all members there could be, and how many there are."""
+    dims = len(ends) - 1
+    runs, axes = np.zeros((dims, 6), dtype=np.int64), np.zeros((dims, 2))
+    buckets, blocks = 0, 0
+    for k in range(dims):
+        size = ends[k + 1] - ends[k]
+        runs[k, BEGIN], runs[k, END] = ends[k], ends[k + 1]
+        runs[k, GUIDE], runs[k, BUCKETS], runs[k, BLOCKS] = buckets, size + 1, blocks
+        axes[k, 0], axes[k, 1] = _axis(keys[ends[k] : ends[k + 1]])
+        buckets += size + 2
+        blocks += (size >> SHIFT) + 2
+    guide = np.empty(buckets, dtype=np.int32)
+    latest, firsts = np.zeros(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
+    # One more than can be in use: a member is written before it is known whether it stays.
+    members = np.empty(ends[-1] + 1, dtype=np.int32)
+    borders = Borders(keys, others, tags, guide, latest, firsts, members, runs, axes)
     used = 0
-    for run in range(len(borders.runs)):
-        borders.runs[run, MEMBERS] = used
+    for run in range(dims):
+        runs[run, MEMBERS] = used
         _fill_guide(borders, run)
         used = _set_checkpoints(borders, run, used)
-    return used
+    return borders, used
+
+
+@nb.njit(cache=True, nogil=True)
+def _axis(keys: Doubles) -> tuple[float, float]:  # pragma: no cover - compiled
+    """Where buckets of one width begin, as many as there are keys, and their number in a unit."""
+    first, last = 0, len(keys) - 1
+    while first <= last and keys[first] == -np.inf:
+        first += 1
+    while first <= last and keys[last] == np.inf:
+        last -= 1
+    if first > last:
+        return 0.0, 1.0
+    width = keys[last] / len(keys) - keys[first] / len(keys)
+    return keys[first], 1.0 / min(max(width, TINIEST), HUGEST)
 
 
 @leaf(forceinline=True)
 def bucket_of(
-    start: float, inverse: float, origin: float, buckets: Int, value: float
+    start: float, inverse: float, buckets: Int, value: float
 ) -> Int:  # pragma: no cover - compiled
     """A number that never decreases with the value, whatever the arithmetic rounds."""
-    scaled = np.floor((value - start) * inverse) - origin
+    scaled = (value - start) * inverse
     if not scaled > 0.0:
         return 0
     return buckets - 1 if scaled >= buckets else int(scaled)
@@ -172,10 +179,10 @@ def bucket_of(
 def _fill_guide(borders: Borders, run: int) -> None:  # pragma: no cover - compiled
     keys, guide = borders.keys, borders.guide
     begin, end, first, buckets = borders.runs[run, :4]
-    start, inverse, origin = borders.axes[run]
+    start, inverse = borders.axes[run]
     done = 0
     for i in range(begin, end):
-        bucket = bucket_of(start, inverse, origin, buckets, keys[i])
+        bucket = bucket_of(start, inverse, buckets, keys[i])
         while done <= bucket:
             guide[first + done] = i - begin
             done += 1
@@ -214,24 +221,17 @@ def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: n
 
 
 @leaf(forceinline=True)
-def rank(
-    keys: Doubles,
-    guide: Slots,
-    begin: Int,
-    first: Int,
-    buckets: Int,
-    start: float,
-    inverse: float,
-    origin: float,
-    value: float,
-) -> Int:  # pragma: no cover - compiled
-    """The position after the last key <= value, in the run of these parts.
+def rank(borders: Borders, run: Int, value: float) -> Int:  # pragma: no cover - compiled
+    """The position after the last key <= value.
 
-    A few keys are compared without a branch, as nobody can tell how the comparison will end.
+    The last few keys are compared without a branch, as nobody can tell how the comparison will end.
     """
-    bucket = np.uint64(first + bucket_of(start, inverse, origin, buckets, value))
-    low = np.uint64(begin) + np.uint64(guide[bucket])
-    high = np.uint64(begin) + np.uint64(guide[bucket + np.uint64(1)])
+    keys, guide = borders.keys, borders.guide
+    begin, first = np.uint64(borders.runs[run, BEGIN]), borders.runs[run, GUIDE]
+    start, inverse = borders.axes[run, 0], borders.axes[run, 1]
+    bucket = np.uint64(first + bucket_of(start, inverse, borders.runs[run, BUCKETS], value))
+    low = begin + np.uint64(guide[bucket])
+    high = begin + np.uint64(guide[bucket + np.uint64(1)])
     while low + np.uint64(FEW) < high:
         middle = (low + high) >> np.uint64(1)
         if keys[middle] <= value:

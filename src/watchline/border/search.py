@@ -34,6 +34,11 @@ from watchline.index.vector import leaf, prefetch
 # Below every finite number or the least of them, so that a segment that ends there has no -inf.
 LEAST = -np.finfo(np.float64).max
 
+# Rows whose memory is fetched ahead together.
+GROUP = 32
+# Crossings a row that a call has room for at first.
+MOST = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Crossings:
@@ -53,48 +58,55 @@ class Columns(NamedTuple):
     """What rows have found, and where kernels write it; `LANES` more than is in use."""
 
     rows: Integers
+    # The streams of the rows; where there are none, the rows again.
+    whose: Integers
     tags: Integers
     signs: Signs
+
+
+Found = tuple[Integers, Integers, Signs]
 
 
 # --- many rows
 
 
-def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> Columns:
+def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> Found:
     """Rows, tags and signs of the steps from old[i] to new[i], float64 (m,); +inf is nowhere."""
 
-    def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
-        return _cross_rows(borders, steps, old, new, Columns(*columns), row, at)
+    def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+        return _cross_rows(borders, steps, old, new, Columns(room[0], *room), row, at)
 
-    return Columns(*collected(fill, len(old), 1.0))
+    return collected(fill, len(old), 1.0)
 
 
 def crossings_of_boxes(
     borders: Borders, boxes: Doubles, old: Doubles, new: Doubles, steps: Steps = AUTO
-) -> Columns:
+) -> Found:
     """The same for (m, d) values: a tag is a row of `boxes`, which begins with d lower bounds and d
     upper ones. A value that is nowhere is +inf in every dimension."""
 
-    def fill(columns: list[Any], row: int, at: int) -> tuple[int, int]:
-        return _cross_box_rows(borders, boxes, steps, old, new, Columns(*columns), row, at)
+    def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
+        return _cross_box_rows(borders, boxes, steps, old, new, Columns(room[0], *room), row, at)
 
-    return Columns(*collected(fill, len(old), 1.0))
+    return collected(fill, len(old), 1.0)
 
 
 # Answers rows from `row` on into the columns from `at` on; gives the next row and the next place.
 Fill = Callable[..., tuple[int, int]]
 
 
-def collected(fill: Fill, count: int, rate: float, *more: Any) -> tuple[Any, ...]:
+def collected(fill: Fill, count: int, rate: float, *more: Any) -> Any:
     """All rows, in columns that grow, and `more` columns of these types after them; `rate` is the
     guess of what a row finds."""
     types = np.int64, np.int64, np.int8, *more
-    columns = [np.empty(int(count * rate * 1.2) + 1_024, t) for t in types]
+    columns = [np.empty(int(count * min(rate, MOST) * 1.2) + 1_024, t) for t in types]
     row, at = fill(columns, 0, 0)
     while row < count:
         # Never by less than a half: a row that needs more than there is will find it in the end.
+        # Never by much more than there is: one row may find what no other does.
         size = len(columns[0])
-        size += max(size // 2, int((count - row) * (at + 1) / (row + 1) * 1.1))
+        left = int((count - row) * (at + 1) / (row + 1) * 1.1)
+        size += min(max(size // 2, left), 4 * size)
         larger = [np.empty(size, t) for t in types]
         for column, kept in zip(larger, columns, strict=True):
             column[:at] = kept[:at]
@@ -115,12 +127,15 @@ def _cross_rows(
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    for i in range(row, len(old)):
-        if old[i] != new[i]:
-            end, _, _ = cross(borders, steps, i, old[i], new[i], columns, at)
-            if end < 0:
-                return i, at
-            at = end
+    for group in range(row, len(old), GROUP):
+        last = min(group + GROUP, len(old))
+        fetch_steps(borders, 0, old[group:last], new[group:last], last - group)
+        for i in range(group, last):
+            if old[i] != new[i]:
+                end, _, _ = cross(borders, steps, i, i, old[i], new[i], columns, at)
+                if end < 0:
+                    return i, at
+                at = end
     return len(old), at
 
 
@@ -135,8 +150,10 @@ def _cross_box_rows(
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
+    step = np.empty((2, old.shape[1]))
     for i in range(row, len(old)):
-        end = cross_boxes(borders, boxes, steps, i, old[i], new[i], columns, at)
+        step[0], step[1] = old[i], new[i]
+        end = cross_boxes(borders, boxes, steps, i, i, step, columns, at)
         if end < 0:
             return i, at
         at = end
@@ -148,20 +165,20 @@ def _cross_box_rows(
 
 @leaf(forceinline=True)
 def fetch_steps(
-    borders: Borders, olds: Doubles, news: Doubles, count: Int
+    borders: Borders, k: Int, olds: Doubles, news: Doubles, count: Int
 ) -> None:  # pragma: no cover - compiled
-    """Ask for what some steps will read in the first run, which is the largest."""
-    keys, others, tags, guide = borders.keys, borders.others, borders.tags, borders.guide
-    if len(borders.runs) == 0:
+    """Ask for what some steps in dimension k will read in the first generation, the largest."""
+    if k >= len(borders.runs):
         return
-    buckets = borders.runs[0, BUCKETS]
-    start, inverse, origin = borders.axes[0, 0], borders.axes[0, 1], borders.axes[0, 2]
+    keys, others, tags, guide = borders.keys, borders.others, borders.tags, borders.guide
+    begin, first, buckets = borders.runs[k, BEGIN], borders.runs[k, GUIDE], borders.runs[k, BUCKETS]
+    start, inverse = borders.axes[k, 0], borders.axes[k, 1]
     for i in range(count):
-        prefetch(guide, bucket_of(start, inverse, origin, buckets, olds[i]))
-        prefetch(guide, bucket_of(start, inverse, origin, buckets, news[i]))
+        prefetch(guide, first + bucket_of(start, inverse, buckets, olds[i]))
+        prefetch(guide, first + bucket_of(start, inverse, buckets, news[i]))
     for i in range(count):
         for value in (olds[i], news[i]):
-            place = guide[bucket_of(start, inverse, origin, buckets, value)]
+            place = begin + guide[first + bucket_of(start, inverse, buckets, value)]
             prefetch(keys, place)
             prefetch(others, place)
             prefetch(tags, place)
@@ -172,6 +189,7 @@ def cross(
     borders: Borders,
     steps: Steps,
     row: Int,
+    stream: Int,
     old: float,
     new: float,
     columns: Columns,
@@ -180,21 +198,19 @@ def cross(
     """The crossings of one step in one dimension, from place `at` on; the next place (-1: there may
     be no room), and the borders around the new value: no query begins or ends inside [low, high).
     """
-    keys, guide, runs, axes = borders.keys, borders.guide, borders.runs, borders.axes
+    keys, runs = borders.keys, borders.runs
     low, high = LEAST, np.inf
     for run in range(len(runs)):
-        begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-        start, inverse, origin = axes[run, 0], axes[run, 1], axes[run, 2]
-        here = rank(keys, guide, begin, first, buckets, start, inverse, origin, old)
-        there = rank(keys, guide, begin, first, buckets, start, inverse, origin, new)
-        if there > begin:
+        here = rank(borders, run, old)
+        there = rank(borders, run, new)
+        if there > runs[run, BEGIN]:
             low = max(low, keys[there - 1])
         if there < runs[run, END]:
             high = min(high, keys[there])
         if abs(there - here) <= steps.walk:
-            at = _walk(borders, row, old, new, here, there, columns, at)
+            at = _walk(borders, row, stream, old, new, here, there, columns, at)
         else:
-            at = _leap(borders, steps, run, row, old, new, here, there, columns, at)
+            at = _leap(borders, steps, run, row, stream, old, new, here, there, columns, at)
         if at < 0:
             break
     return at, low, high
@@ -204,6 +220,7 @@ def cross(
 def _walk(
     borders: Borders,
     row: Int,
+    stream: Int,
     old: float,
     new: float,
     here: Int,
@@ -216,16 +233,15 @@ def _walk(
     Upwards an other border beyond both values is of a query that is entered, downwards of one that
     is left; one before both the other way round. Blocks in which all stay are most.
     """
-    others, entry_tags = borders.others, borders.tags
-    rows, tags, signs = columns
+    tags, signs = columns.tags, columns.signs
     i, end = min(here, there), max(here, there)
     if at + end - i + LANES > len(tags):
         return -1
-    bottom, top = min(old, new), max(old, new)
-    sign = np.int8(1) if old < new else np.int8(-1)
+    what = row, stream, np.int8(1 if old < new else -1)
+    entries, span = (borders.others, borders.tags), (min(old, new), max(old, new))
     while i < end:
         count = min(end - i, LANES)
-        stay = walk_block(rows, tags, signs, at, row, others, entry_tags, i, bottom, top, sign)
+        stay = walk_block(columns, at, what, entries, i, span)
         if ~stay & ((1 << count) - 1) == 0:
             at += count
         else:
@@ -246,6 +262,7 @@ def _leap(
     steps: Steps,
     run: Int,
     row: Int,
+    stream: Int,
     old: float,
     new: float,
     here: Int,
@@ -256,7 +273,7 @@ def _leap(
     """A long step: by two stabs, unless they read more than a walk."""
     read = _read(borders, run, old, here) + _read(borders, run, new, there)
     if read * steps.price >= abs(there - here):
-        return _walk(borders, row, old, new, here, there, columns, at)
+        return _walk(borders, row, stream, old, new, here, there, columns, at)
     if at + read + LANES > len(columns.tags):
         return -1
     begin = at
@@ -265,6 +282,7 @@ def _leap(
     end = _stab(borders, run, new, old, there, columns.tags, at)
     columns.signs[at:end] = 1
     columns.rows[begin:end] = row
+    columns.whose[begin:end] = stream
     return end
 
 
@@ -313,56 +331,64 @@ def _stab(
     return np.int64(to)
 
 
-@leaf()
+@leaf(forceinline=True)
 def cross_boxes(
     borders: Borders,
     boxes: Doubles,
     steps: Steps,
     row: Int,
-    old: Doubles,
-    new: Doubles,
+    stream: Int,
+    step: Doubles,
     columns: Columns,
     at: Int,
 ) -> Int:  # pragma: no cover - compiled
-    """The crossings of one step in several dimensions, from place `at` on; -1: no room."""
-    keys, guide, runs, axes = borders.keys, borders.guide, borders.runs, borders.axes
-    dims = len(new)
-    nowhere = (old[0] == np.inf) | (new[0] == np.inf)
-    for run in range(len(runs)):
+    """The crossings of one step in several dimensions, from place `at` on; -1: no room.
+
+    `step` has the old value, then the new one.
+    """
+    dims = step.shape[1]
+    nowhere = (step[0, 0] == np.inf) | (step[1, 0] == np.inf)
+    for run in range(len(borders.runs)):
         k = run % dims
+        old, new = step[0, k], step[1, k]
         # From nowhere or to nowhere it is the first dimension that is crossed first.
-        if old[k] == new[k] or (nowhere and k > 0):
+        if old == new or (nowhere and k > 0):
             continue
-        begin, first, buckets = runs[run, BEGIN], runs[run, GUIDE], runs[run, BUCKETS]
-        start, inverse, origin = axes[run, 0], axes[run, 1], axes[run, 2]
-        here = rank(keys, guide, begin, first, buckets, start, inverse, origin, old[k])
-        there = rank(keys, guide, begin, first, buckets, start, inverse, origin, new[k])
+        here = rank(borders, run, old)
+        there = rank(borders, run, new)
         if abs(there - here) <= steps.walk:
-            end = _walk(borders, row, old[k], new[k], here, there, columns, at)
+            end = _walk(borders, row, stream, old, new, here, there, columns, at)
         else:
-            end = _leap(borders, steps, run, row, old[k], new[k], here, there, columns, at)
+            end = _leap(borders, steps, run, row, stream, old, new, here, there, columns, at)
         if end < 0:
             return end
-        at = _cross_check(boxes, k, old, new, columns, at, end)
+        at = _cross_check(boxes, k, step, columns, at, end)
     return at
 
 
-@leaf()
+@leaf(forceinline=True)
 def _cross_check(
-    boxes: Doubles, k: Int, old: Doubles, new: Doubles, columns: Columns, at: Int, end: Int
+    boxes: Doubles, k: Int, step: Doubles, columns: Columns, at: Int, end: Int
 ) -> Int:  # pragma: no cover - compiled
-    """Keep the candidates of dimension k, from `at` to `end`, that really cross; the next place."""
-    _, tags, signs = columns
-    dims = len(new)
+    """Keep the candidates of dimension k, from `at` to `end`, that really cross; the next place.
+
+    What is entered contains the new value, what is left the old one; and in the dimensions before k
+    both, or it was told there.
+    """
+    tags, signs = columns.tags, columns.signs
+    dims, width = step.shape[1], boxes.shape[1]
     for i in range(at, end):
-        tag, sign = tags[i], signs[i]
+        prefetch(boxes, tags[i] * width)
+    for i in range(at, end):
+        box, inside = np.uint64(tags[i]), np.uint64(signs[i] > 0)
+        outside = np.uint64(1) - inside
         crosses = True
-        for j in range(dims):
-            if j != k:
-                low, high = boxes[tag, j], boxes[tag, dims + j]
-                before = (low <= old[j]) & (old[j] < high)
-                after = (low <= new[j]) & (new[j] < high)
-                crosses &= (after if sign > 0 else before) & ((j > k) | (before & after))
-        tags[at], signs[at] = tag, sign
+        for j in range(np.uint64(dims)):
+            low, high = boxes[box, j], boxes[box, np.uint64(dims) + j]
+            crosses &= (low <= step[inside, j]) & (step[inside, j] < high)
+        for j in range(np.uint64(k)):
+            low, high = boxes[box, j], boxes[box, np.uint64(dims) + j]
+            crosses &= (low <= step[outside, j]) & (step[outside, j] < high)
+        tags[at], signs[at] = tags[i], signs[i]
         at += crosses
     return at

@@ -63,11 +63,11 @@ class LongRun:
 
     def flips(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
         if self.boxes is None:
-            found = crossings(self.borders, old[:, 0], new[:, 0])
-            return Flips(moves[found.rows], found.tags, found.signs)
+            rows, tags, signs = crossings(self.borders, old[:, 0], new[:, 0])
+            return Flips(moves[rows], tags, signs)
         old, new = _nowhere(old), _nowhere(new)
-        found = crossings_of_boxes(self.borders, self.boxes, old, new)
-        return Flips(moves[found.rows], self.numbers[found.tags], found.signs)
+        rows, tags, signs = crossings_of_boxes(self.borders, self.boxes, old, new)
+        return Flips(moves[rows], self.numbers[tags], signs)
 
 
 @dataclass(frozen=True)
