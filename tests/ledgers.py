@@ -152,7 +152,10 @@ def ids_of(kind: str, count: int) -> list[Any]:
 def fleet(
     count: int, kind: str = "BIGINT", objects: int = 24, seed: int = 0, odd: float = 0.05
 ) -> list[Row]:
-    """Rows in the order of time, some at the same moment; `odd` is the share with a bad value."""
+    """Rows in the order in which they count, some at the same moment.
+
+    `odd` is the share with a bad value.
+    """
     draw = random.Random(seed)
     ids = ids_of(kind, objects)
     now, made = NOON, []
@@ -172,7 +175,15 @@ def fleet(
             bad = [None, math.nan, math.inf] if name in ("x", "y", "speed") else [None]
             row[name] = draw.choice(bad)
         made.append(row)
-    return made
+    return _ordered(made, kind)
+
+
+def _ordered(rows: list[Row], kind: str) -> list[Row]:
+    """Rows of one moment by object and attributes; those without an object or time stay."""
+    key = reference.Ledger(spec(kind))._row_key
+    good = [i for i, r in enumerate(rows) if r["id"] is not None and r["ts"] is not None]
+    placed = dict(zip(good, sorted((rows[i] for i in good), key=key), strict=True))
+    return [placed.get(i, row) for i, row in enumerate(rows)]
 
 
 def table(rows: list[Row], kind: str = "BIGINT") -> pa.Table:

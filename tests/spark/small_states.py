@@ -1,0 +1,14 @@
+"""A daemon for Spark's Python workers in which every state is large: it goes to files at once.
+
+`"spark.python.daemon.module" = "tests.spark.small_states"`
+"""
+
+import watchline.tracking  # noqa: F401
+from watchline.spark import shard
+
+shard.INLINE = 64
+
+if __name__ == "__main__":
+    from pyspark.daemon import manager
+
+    manager()

@@ -1,0 +1,569 @@
+"""`wl.changes` on Spark gives the oracle's ledger: batch or stream, however cut, in any shards."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+import watchline as wl
+from tests import reference
+from tests.ledgers import (
+    NOON,
+    QUERIES,
+    SECOND,
+    Asked,
+    Row,
+    Told,
+    attributes,
+    compared,
+    declaration,
+    expected,
+    fleet,
+    replayed,
+    same,
+    spec,
+    table,
+    told,
+)
+from watchline.catalog import Catalog
+from watchline.errors import EngineError, InvalidQuery, InvalidState, SchemaMismatch, WatchlineError
+from watchline.spark.job import translated
+from watchline.spark.sink import committed_files
+from watchline.spark.state import KEPT, TIDY, StateFiles
+from watchline.tracking import blob as blobs
+
+TIMEOUT = 20 * SECOND
+NEAR = Asked("near", "WHERE x < 50", compared("x", "<", 50.0))
+
+
+def schema(kind: str) -> str:
+    return ", ".join(f"{name} {of}" for name, of in attributes(kind))
+
+
+def oracle(kind: str, timeout: int | None, queries: list[Asked]) -> reference.Ledger:
+    ledger = reference.Ledger(spec(kind, timeout))
+    ledger.version(adds=[asked.spec for asked in queries])
+    return ledger
+
+
+def wanted(changes: list[reference.Change], kind: str = "BIGINT") -> list[Told]:
+    return expected(changes, [name for name, _ in attributes(kind)])
+
+
+def catalog_at(path: Path, kind: str, timeout: int | None, queries: list[Asked]) -> Catalog:
+    made = Catalog(path)
+    made.execute("; ".join([declaration(kind, timeout), *(asked.text for asked in queries)]))
+    return made
+
+
+def batch(spark: SparkSession, rows: list[Row], kind: str) -> DataFrame:
+    return spark.createDataFrame(table(rows, kind))
+
+
+class Stream:
+    """A folder of files as a stream, into a sink that is read by its own list of files."""
+
+    def __init__(self, spark: SparkSession, folder: Path, kind: str = "BIGINT"):
+        self.spark, self.folder, self.kind = spark, folder, kind
+        self.count = 0
+        (folder / "in").mkdir()
+
+    def put(self, rows: list[Row] | pa.Table) -> None:
+        """One more file; Spark takes files in the order of their times."""
+        made = rows if isinstance(rows, pa.Table) else table(rows, self.kind)
+        path = self.folder / "in" / f"{self.count:03}.parquet"
+        pq.write_table(made, self.folder / "new")
+        os.utime(self.folder / "new", (1_000 * self.count + 1_000,) * 2)
+        (self.folder / "new").rename(path)
+        self.count += 1
+
+    def cut(self, rows: list[Row], cuts: list[int]) -> None:
+        for start, end in pairwise([0, *cuts, len(rows)]):
+            self.put(rows[start:end])
+
+    def rows(self, files: int = 1_000) -> DataFrame:
+        reader = self.spark.readStream.schema(schema(self.kind))
+        return reader.option("maxFilesPerTrigger", files).parquet(str(self.folder / "in"))
+
+    def start(self, df: DataFrame, now: bool = False) -> Any:
+        writer = df.writeStream.format("parquet").option("path", str(self.folder / "out"))
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        return (writer.trigger(availableNow=True) if now else writer).start()
+
+    def run(self, df: DataFrame) -> Any:
+        """All that is there; what goes wrong is raised as our own error."""
+        query = self.start(df, now=True)
+        try:
+            query.awaitTermination(180)
+        except Exception as error:
+            raise translated(error) from error
+        assert not query.isActive
+        return query
+
+    def table(self) -> pa.Table:
+        files = committed_files(str(self.folder / "out"))
+        # Spark writes times of 96 bits, which otherwise are read as nanoseconds: until 2262.
+        read = partial(pq.read_table, coerce_int96_timestamp_unit="us")
+        return pa.concat_tables([read(file) for file in files])
+
+    def told(self) -> list[Told]:
+        return told(self.table()) if committed_files(str(self.folder / "out")) else []
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> Stream:
+    return Stream(spark, tmp_path)
+
+
+@pytest.fixture
+def new_workers(spark: SparkSession) -> Iterator[Callable[[], None]]:
+    """Spark starts other Python processes for what is built after a call: they remember nothing."""
+
+    def renew() -> None:
+        spark.sparkContext.environment["WATCHLINE_TEST"] = uuid.uuid4().hex
+
+    yield renew
+    spark.sparkContext.environment.pop("WATCHLINE_TEST", None)
+
+
+def metrics(query: Any) -> list[dict[str, Any]]:
+    """The counters of each batch."""
+    found = [p["observedMetrics"].get("watchline") for p in query.recentProgress]
+    return [row.asDict() for row in found if row is not None]
+
+
+# --- the oracle's ledger
+
+
+@pytest.mark.parametrize(
+    ("kind", "shards", "timeout"),
+    [("BIGINT", 1, None), ("STRING", 2, TIMEOUT), ("BIGINT", 7, TIMEOUT), ("STRING", 7, None)],
+)
+def test_batch(
+    spark: SparkSession, tmp_path: Path, kind: str, shards: int, timeout: int | None
+) -> None:
+    catalog = catalog_at(tmp_path / "catalog", kind, timeout, QUERIES)
+    rows = fleet(600, kind)
+    ledger = oracle(kind, timeout, QUERIES)
+    right = wanted(ledger.process(rows), kind)
+    assert len(right) > 800
+    assert ledger.counters["rejected"] > 10
+    tracker = wl.Tracker(catalog, "cars")
+    same(told(tracker.process(table(rows, kind))), right)
+    # Rows come in any order, from any number of partitions.
+    df = batch(spark, rows[::-1], kind).repartition(3)
+    out = wl.changes(df, catalog, "cars", shards=shards)
+    assert out.columns == ["query_id", "sign", "object_id", "time", "reason", *df.columns]
+    found = told(out.toArrow())
+    same(found, right)
+    assert sorted({c[4] for c in found}) == sorted({c[4] for c in right})
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "shards"), [("BIGINT", 1, 2), ("STRING", 3, 7), ("STRING", 10, 1)]
+)
+def test_streaming_gives_the_same_however_cut(
+    stream: Stream, kind: str, files: int, shards: int
+) -> None:
+    stream.kind = kind
+    catalog = catalog_at(stream.folder / "catalog", kind, TIMEOUT, QUERIES)
+    rows = fleet(600, kind, seed=3)
+    stream.cut(rows, [1, 60, 61, 410, 599])
+    query = stream.run(wl.changes(stream.rows(files), catalog, "cars", shards))
+    ledger = oracle(kind, TIMEOUT, QUERIES)
+    right = wanted(ledger.process(rows), kind)
+    found = stream.told()
+    same(found, right)
+    assert replayed(found) == {name: who for name, who in ledger.answers.items() if who}
+    counted = metrics(query)
+    assert sum(m["rows"] for m in counted) == 600
+    assert sum(m["rejected"] for m in counted) == ledger.counters["rejected"]
+    assert sum(m["late"] for m in counted) == 0
+    assert sum(m["changes"] for m in counted) == len(right)
+    assert counted[-1]["objects"] == len(ledger.live)
+    assert counted[-1]["answers"] == sum(map(len, ledger.answers.values()))
+    assert len(counted) == -(-6 // files)
+
+
+def test_late_rows_are_counted_and_change_nothing(stream: Stream) -> None:
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", TIMEOUT, QUERIES)
+    rows = fleet(300, seed=5)
+    pieces = [rows[:100], rows[50:150], rows[250:], rows[:250:5], rows[200:250]]
+    for piece in pieces:
+        stream.put(piece)
+    query = stream.run(wl.changes(stream.rows(1), catalog, "cars", 3))
+    ledger = oracle("BIGINT", TIMEOUT, QUERIES)
+    right = [c for piece in pieces for c in wanted(ledger.process(piece))]
+    same(stream.told(), right)
+    counted = metrics(query)
+    assert [m["rows"] for m in counted] == [len(piece) for piece in pieces]
+    assert sum(m["late"] for m in counted) == ledger.counters["late"] > 50
+    assert sum(m["rejected"] for m in counted) == ledger.counters["rejected"]
+
+
+def test_time_outs_come_in_shards_without_rows(stream: Stream) -> None:
+    """Thirty objects in seven shards; then one reports twice, and all others are gone."""
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", TIMEOUT, [NEAR])
+
+    def row(object_id: int, moment: int) -> Row:
+        place = {"x": 1.0, "y": 1.0, "speed": 0.0, "n": 0, "kind": "car"}
+        return {"id": object_id, **place, "ts": NOON + moment}
+
+    pieces = [
+        [row(i, i) for i in range(30)],
+        [row(3, TIMEOUT)],
+        [row(3, TIMEOUT + 11)],
+        [row(3, 3 * TIMEOUT)],
+    ]
+    for piece in pieces:
+        stream.put(piece)
+    stream.run(wl.changes(stream.rows(1), catalog, "cars", 7))
+    found = stream.told()
+    ledger = oracle("BIGINT", TIMEOUT, [NEAR])
+    same(found, [c for piece in pieces for c in wanted(ledger.process(piece))])
+    expired = sorted((c[2], c[3]) for c in found if c[4] == "expired")
+    once = [(i, NOON + i + TIMEOUT) for i in range(30) if i != 3]
+    assert expired == sorted([*once, (3, NOON + 2 * TIMEOUT + 11)])
+
+
+@pytest.mark.parametrize("year", [1, 5000])
+def test_far_times(stream: Stream, year: int) -> None:
+    """A microsecond counts in any year, also where float64 knows only every sixteenth."""
+    base = (year - 1970) * 31_556_952 * SECOND + 3
+    queries = [NEAR, Asked("brief", "WHERE x < 50", compared("x", "<", 50.0), lifetime=28)]
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", 15, queries)
+    rows = [r | {"ts": base + 3 * i} for i, r in enumerate(fleet(60, odd=0, objects=5))]
+    stream.cut(rows, [7, 8, 30])
+    stream.run(wl.changes(stream.rows(1), catalog, "cars", 2))
+    right = wanted(oracle("BIGINT", 15, queries).process(rows))
+    assert {"expired", "dropped"} <= {c[4] for c in right}
+    same(stream.told(), right)
+    same(told(wl.changes(batch(stream.spark, rows, "BIGINT"), catalog, "cars").toArrow()), right)
+
+
+# --- a catalog that moves
+
+
+def test_a_running_stream_follows_the_catalog(stream: Stream) -> None:
+    """Registered, replaced and dropped, with rows between or not: each opens and closes at once."""
+    kind = "STRING"
+    stream.kind = kind
+    catalog = catalog_at(stream.folder / "catalog", kind, TIMEOUT, QUERIES[:2])
+    ledger = oracle(kind, TIMEOUT, QUERIES[:2])
+    rows = fleet(400, kind, seed=8)
+    query = stream.start(wl.changes(stream.rows(), catalog, "cars", 3))
+    right: list[Told] = []
+    try:
+        for step, what in enumerate("rq.rdq.qr.srqqdr."):
+            if what == "r":
+                piece = rows[20 * step : 20 * step + 20]
+                stream.put(piece)
+                right += wanted(ledger.process(piece), kind)
+            elif what == "q":
+                asked = QUERIES[2 + step % 10]
+                known = asked.id in ledger.registered
+                catalog.execute(asked.replacement)
+                right += wanted(ledger.version([asked.id] if known else [], [asked.spec]), kind)
+            elif what == "d":
+                catalog.drop("fast" if step < 8 else "trucks")
+                right += wanted(ledger.drop("fast" if step < 8 else "trucks"), kind)
+            elif what == "s":
+                # One that is replaced by something else, and one that comes and goes.
+                asked = Asked("trucks", "WHERE x > 20", compared("x", ">", 20.0))
+                catalog.execute(asked.replacement)
+                right += wanted(ledger.version(["trucks"], [asked.spec]), kind)
+                brief = Asked("brief", "WHERE x < 90", compared("x", "<", 90.0))
+                catalog.execute(brief.text)
+                right += wanted(ledger.register(brief.spec), kind)
+                catalog.drop("brief")
+                right += wanted(ledger.drop("brief"), kind)
+            query.processAllAvailable()
+            if what != ".":
+                same(stream.told(), right)
+    finally:
+        query.stop()
+    reasons = {c[4] for c in right}
+    assert {"registered", "dropped", "expired", "enter", "exit"} <= reasons
+    assert replayed(stream.told()) == {name: who for name, who in ledger.answers.items() if who}
+
+
+def test_a_hundred_versions_while_nothing_ran(
+    stream: Stream, new_workers: Callable[[], None]
+) -> None:
+    """A stream that starts again is told of all that came and went meanwhile."""
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, QUERIES[:1])
+    ledger = oracle("BIGINT", None, QUERIES[:1])
+    rows = fleet(100)
+    stream.put(rows[:50])
+    stream.run(wl.changes(stream.rows(), catalog, "cars", 2))
+    right = wanted(ledger.process(rows[:50]))
+    for i in range(100):
+        asked = Asked(f"q{i % 7}", f"WHERE x < {i}", compared("x", "<", float(i)))
+        known = asked.id in ledger.registered
+        catalog.execute(asked.replacement)
+        right += wanted(ledger.version([asked.id] if known else [], [asked.spec]))
+    new_workers()
+    stream.put(rows[50:])
+    stream.run(wl.changes(stream.rows(), catalog, "cars", 2))
+    right += wanted(ledger.process(rows[50:]))
+    same(stream.told(), right)
+
+
+def test_a_list_of_statements(stream: Stream) -> None:
+    texts = [declaration("BIGINT", TIMEOUT), *(asked.text for asked in QUERIES)]
+    rows = fleet(300)
+    right = wanted(oracle("BIGINT", TIMEOUT, QUERIES).process(rows))
+    same(told(wl.changes(batch(stream.spark, rows, "BIGINT"), texts, "cars").toArrow()), right)
+    stream.cut(rows, [100, 180])
+    stream.run(wl.changes(stream.rows(1), texts, "cars", 2))
+    same(stream.told(), right)
+    # From the checkpoint, too; other statements are another catalog.
+    stream.put(fleet(320)[300:])
+    with pytest.raises(InvalidState, match="another catalog"):
+        stream.run(wl.changes(stream.rows(1), texts[:-1], "cars", 2))
+    stream.run(wl.changes(stream.rows(1), texts, "cars", 2))
+    same(stream.told(), wanted(oracle("BIGINT", TIMEOUT, QUERIES).process(fleet(320))))
+
+
+# --- large states
+
+
+def crowd(count: int, start: int, x: float = 1.0) -> pa.Table:
+    """So many objects, one row each."""
+    place = {"x": x, "y": 1.0, "speed": 0.0, "n": 0, "kind": "a car of some kind"}
+    return table([{"id": i, **place, "ts": NOON + start + i} for i in range(count)])
+
+
+CROWD = 30_000
+
+
+def started(stream: Stream, state: str | None) -> tuple[Catalog, Path]:
+    """A stream whose only shard has a state of more than a megabyte, and the state's folder."""
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, [NEAR])
+    stream.put(crowd(CROWD, 0))
+    query = stream.run(wl.changes(stream.rows(1), catalog, "cars", 1, state))
+    if state is not None:
+        return catalog, Path(state) / query.id
+    return catalog, stream.folder / "catalog" / "_runs" / query.id / "state"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_large_state_is_a_file(
+    stream: Stream, new_workers: Callable[[], None], own: bool
+) -> None:
+    state = str(stream.folder / "some" / "where") if own else None
+    catalog, folder = started(stream, state)
+    [file] = folder.glob("*.state")
+    assert file.stat().st_size > 1 << 20
+    assert file.name.startswith("0-0-")
+    new_workers()
+    # 1,000 of them leave, and one that nobody knew comes.
+    stream.put(crowd(1_000, SECOND, 60.0))
+    stream.put(crowd(CROWD + 1, SECOND).slice(CROWD))
+    stream.run(wl.changes(stream.rows(1), catalog, "cars", 1, state))
+    found = stream.told()
+    assert len(found) == CROWD + 1_000 + 1
+    right = {*range(1_000, CROWD + 1)}
+    assert replayed(found) == {"near": right}
+    assert sorted(f.name.split("-")[1] for f in folder.glob("*.state")) == ["0", "1", "2"]
+
+
+def test_old_state_files_are_deleted(stream: Stream, new_workers: Callable[[], None]) -> None:
+    catalog, folder = started(stream, None)
+    (folder / f"0-2-{'f' * 32}.state").write_bytes(b"of a task that failed")
+    for i in range(TIDY + 1):
+        stream.put(crowd(1, SECOND * (i + 1), 60.0 if i % 2 else 1.0))
+    stream.run(wl.changes(stream.rows(1), catalog, "cars", 1))
+    names = sorted(int(f.name.split("-")[1]) for f in folder.glob("*.state"))
+    assert names == list(range(TIDY - KEPT, TIDY + 2))
+    new_workers()
+    stream.put(crowd(1, 100 * SECOND))
+    stream.run(wl.changes(stream.rows(1), catalog, "cars", 1))
+    assert replayed(stream.told()) == {"near": set(range(CROWD))}
+
+
+def test_a_state_that_is_missing_or_wrong(
+    stream: Stream, tmp_path: Path, new_workers: Callable[[], None]
+) -> None:
+    """Each is refused with a reason, nothing is written, and the right state goes on."""
+    catalog, folder = started(stream, None)
+    [file] = folder.glob("*.state")
+    good = file.read_bytes()
+    stream.put(crowd(10, SECOND, 60.0))
+    before = stream.told()
+
+    def refused(message: str, shards: int = 1, of: Catalog = catalog) -> None:
+        new_workers()
+        with pytest.raises(InvalidState, match=message):
+            stream.run(wl.changes(stream.rows(1), of, "cars", shards))
+        assert stream.told() == before
+
+    file.unlink()
+    refused(rf"the state file {file.name} of the checkpoint is missing from .*: put it back")
+    for damaged in (good[:-1], good[:100], good[:5_000] + b"\xff" + good[5_001:], good + b"\0"):
+        file.write_bytes(damaged)
+        refused("the state is damaged")
+    file.write_bytes(b"")
+    refused("this is no state of a tracker")
+    older = len(blobs.MAGIC)
+    file.write_bytes(good[:older] + b"\x00\x00" + good[older + 2 :])
+    refused("the state has format 0, this program reads format 1")
+    file.write_bytes(good)
+    refused("made with 1 shards, not 2: use shards = 1", shards=2)
+    refused("made with 1 shards, not 5", shards=5)
+    other = catalog_at(tmp_path / "other", "BIGINT", None, [NEAR])
+    refused("belongs to another catalog", of=other)
+    new_workers()
+    stream.run(wl.changes(stream.rows(1), catalog, "cars", 1))
+    assert replayed(stream.told()) == {"near": set(range(10, CROWD))}
+
+
+def test_another_stream_of_the_same_catalog(
+    stream: Stream, new_workers: Callable[[], None]
+) -> None:
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, [NEAR])
+    catalog.execute(declaration(name="vans"))
+    stream.put(fleet(10))
+    stream.run(wl.changes(stream.rows(1), catalog, "cars", 1))
+    stream.put(fleet(10, seed=1))
+    new_workers()
+    with pytest.raises(InvalidState, match="the state belongs to stream cars, not to vans"):
+        stream.run(wl.changes(stream.rows(1), catalog, "vans", 1))
+
+
+def test_files_of_a_state(tmp_path: Path) -> None:
+    """Only what no batch can go back to is deleted, and only of the shard that asks."""
+    files = StateFiles(str(tmp_path / "state"))
+    names = [files.save(shard, n, f"{n:032x}", b"x" * n) for shard in (1, 11) for n in range(6)]
+    assert [files.load(name) for name in names[:6]] == [b"x" * n for n in range(6)]
+    files.tidy(1, 5)
+    left = sorted(path.name.rsplit("-", 1)[0] for path in (tmp_path / "state").iterdir())
+    assert left == sorted([*(f"1-{n}" for n in (3, 4, 5)), *(f"11-{n}" for n in range(6))])
+    with pytest.raises(InvalidState, match="missing"):
+        files.load(names[0])
+    StateFiles(f"file://{tmp_path}/state").tidy(11, 5)
+    assert len(list((tmp_path / "state").iterdir())) == 6
+
+
+# --- what comes out is a DataFrame
+
+
+def test_the_result_composes(stream: Stream) -> None:
+    """Filtered, joined with a table, without duplicates, in other partitions; batch and stream."""
+    spark = stream.spark
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", TIMEOUT, QUERIES)
+    rows = fleet(300, odd=0)
+    stream.cut(rows, [100, 200])
+    owners = spark.createDataFrame([("fast", "Ann"), ("box", "Bob"), ("lunch", "Cy")], "q string, who string")  # noqa: E501  # fmt: skip
+
+    def composed(df: DataFrame) -> DataFrame:
+        found = wl.changes(df, catalog, "cars", 3).where("sign > 0 AND reason = 'enter'")
+        named = found.join(fn.broadcast(owners), found["query_id"] == owners["q"])
+        picked = named.select("who", "object_id", fn.col("time").cast("long").alias("second"))
+        return picked.dropDuplicates(["who", "object_id"]).select("who", "object_id").repartition(2)
+
+    right = wanted(oracle("BIGINT", TIMEOUT, QUERIES).process(rows))
+    who = {"fast": "Ann", "box": "Bob", "lunch": "Cy"}
+    pairs = sorted({(who[c[0]], c[2]) for c in right if c[1] > 0 and c[0] in who})
+    assert len(pairs) > 40
+    out = composed(batch(spark, rows, "BIGINT")).collect()
+    assert sorted((r["who"], r["object_id"]) for r in out) == pairs
+    query = stream.run(composed(stream.rows(1)))
+    streamed = stream.table().to_pylist()
+    assert sorted((r["who"], r["object_id"]) for r in streamed) == pairs
+    counted = metrics(query)
+    # Counted before the filter.
+    assert sum(m["changes"] for m in counted) == len(right)
+    assert sum(m["rows"] for m in counted) == 300
+
+
+def test_counters_of_a_batch(spark: SparkSession) -> None:
+    from pyspark.sql import Observation
+
+    rows = fleet(300)
+    texts = [declaration("BIGINT", TIMEOUT), *(asked.text for asked in QUERIES)]
+    ledger = oracle("BIGINT", TIMEOUT, QUERIES)
+    changes = len(ledger.process(rows))
+    seen = Observation("count")
+    out = wl.changes(batch(spark, rows, "BIGINT"), texts, "cars", 5)
+    out.observe(seen, fn.count(fn.lit(1)).alias("n")).collect()
+    assert seen.get["n"] == changes
+
+
+def test_one_operator_in_a_streaming_query(stream: Stream) -> None:
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, [NEAR])
+    once = wl.changes(stream.rows(), catalog, "cars")
+    for df in (once, once.where("sign > 0"), once.select(*[n for n, _ in attributes()])):
+        with pytest.raises(EngineError, match=r"a streaming query can have one wl\.changes"):
+            wl.changes(df, catalog, "cars")
+    # A batch may have two: who entered is watched again.
+    rows = fleet(100, odd=0)
+    first = wl.changes(batch(stream.spark, rows, "BIGINT"), catalog, "cars").where("sign > 0")
+    again = told(wl.changes(first, catalog, "cars").toArrow())
+    assert {c[2] for c in again} == {r["id"] for r in rows if r["x"] < 50}
+
+
+def test_what_is_refused(spark: SparkSession, stream: Stream) -> None:
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, [NEAR])
+    df = batch(spark, fleet(5), "BIGINT")
+    for rows in (df, stream.rows()):
+        with pytest.raises(SchemaMismatch, match=r"column 'x' \(DOUBLE\) is missing"):
+            wl.changes(rows.drop("x"), catalog, "cars")
+        with pytest.raises(SchemaMismatch, match="column 'id' is double, not BIGINT: cast it"):
+            wl.changes(rows.withColumn("id", fn.col("id").cast("double")), catalog, "cars")
+        for shards in (0, -1, True, "2", 1.0, 4_097):
+            with pytest.raises(InvalidQuery, match="shards must be a whole number from 1 to 4096"):
+                wl.changes(rows, catalog, "cars", shards)  # type: ignore[arg-type]
+    with pytest.raises(wl.UnknownStream, match="did you mean 'cars'"):
+        wl.changes(df, catalog, "car")
+    with pytest.raises(wl.CatalogError, match="there is no catalog"):
+        wl.changes(df, "/nowhere/at/all", "cars")
+
+
+@pytest.mark.parametrize(
+    "name", ["query_id", "sign", "object_id", "time", "reason", "_watchline_version"]
+)
+def test_names_that_are_taken(stream: Stream, name: str) -> None:
+    """Refused before anything runs, in batch and in stream."""
+    texts = [f"CREATE STREAM s (id BIGINT, {name} BIGINT, ts TIMESTAMP) OBJECT id TIME ts"]
+    df = stream.rows().select("id", fn.lit(1).cast("long").alias(name), "ts")
+    static = batch(stream.spark, fleet(3), "BIGINT").select("id", fn.lit(1).cast("long").alias(name), "ts")  # noqa: E501  # fmt: skip
+    for rows in (df, static):
+        with pytest.raises(WatchlineError, match=f"attribute '{name}' of stream 's' is in the way"):
+            wl.changes(rows, texts, "s")
+
+
+def test_columns_besides_the_declared_ones(stream: Stream) -> None:
+    """They are left out, whatever they are called; integers widen; any case of letters is exact."""
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, [NEAR])
+    rows = fleet(50, odd=0, objects=4)[4:]
+    rows = [r | {"id": abs(r["id"]) % 1_000} for r in rows]
+    df = batch(stream.spark, rows, "BIGINT").withColumn("sign", fn.lit("x"))
+    df = df.withColumn("id", fn.col("id").cast("int")).withColumn("weird `name`", fn.lit(1))
+    out = wl.changes(df, catalog, "cars")
+    assert out.columns == ["query_id", "sign", "object_id", "time", "reason", *(n for n, _ in attributes())]  # noqa: E501  # fmt: skip
+    assert dict(out.dtypes)["object_id"] == "bigint"
+    same(told(out.toArrow()), wanted(oracle("BIGINT", None, [NEAR]).process(rows)))
+
+
+def test_nothing_in_nothing_out(spark: SparkSession, stream: Stream) -> None:
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, [NEAR])
+    df = batch(spark, fleet(20), "BIGINT")
+    assert wl.changes(df.limit(0), catalog, "cars").count() == 0
+    assert wl.changes(df.where("x < -1"), catalog, "cars").count() == 0
+    assert wl.changes(df, [declaration()], "cars").count() == 0
+    stream.put([])
+    query = stream.run(wl.changes(stream.rows(), catalog, "cars"))
+    assert stream.told() == []
+    assert all(m["objects"] == 0 for m in metrics(query))
