@@ -185,6 +185,23 @@ def test_one_border_shared_by_very_many(kind: str, dims: int, tuning: dict[str, 
     assert np.diff(index.stab(points).offsets).tolist() == expected
 
 
+@pytest.mark.parametrize("border", [50.0, 0.0, -3.0, 5e-324, 1e300, -1.7976931348623157e308])
+@pytest.mark.parametrize("kind", ["ui", "sci", "lci", "cei", "islist", "ugc", "vcs", "ces", "auto"])
+def test_one_border_and_no_other(kind: str, border: float) -> None:
+    """ "price < 50", and nothing else, two hundred times; then "price >= 50"."""
+    dims = 2 if kind in ("ugc", "vcs", "ces") else 1
+    below = border > -1.7e308
+    before = np.nextafter(border, -np.inf) if below else -np.inf
+    points = np.array([[before], [border], [1e301]]) * np.ones(dims)
+    for lo, hi, expected in ((-np.inf, border, [below, 0, 0]), (border, np.inf, [0, 1, 1])):
+        shape = (200, dims) if dims > 1 else 200
+        index = wl.index.build(kind, np.full(shape, lo), np.full(shape, hi))
+        found = np.diff(index.stab(points if dims > 1 else points[:, 0]).offsets)
+        assert found.tolist() == [200 * e for e in expected]
+        index.insert([1_000], np.full((1, dims), -1.0), np.full((1, dims), 1.0))
+        assert len(index) == 201
+
+
 def test_one_point_a_million_times() -> None:
     lo, hi = boxes_of(1_000, 1)
     index = wl.index.build("cei", lo, hi)

@@ -259,8 +259,9 @@ def units(low: float, high: float, most: int) -> list[float]:
 
 def equal_cells(low: float, high: float, unit: float) -> Axis:
     """Cells of `unit` from the multiple of it at or below `low` to past `high`."""
-    cells = math.floor(min(high / unit, HUGEST)) - math.floor(max(low / unit, -HUGEST)) + 1
-    return equal_axis(low, unit, min(cells, MOST_CELLS))
+    # Where all borders are one, the unit is tiny, and their multiples of it are beyond all numbers.
+    first, last = (math.floor(min(max(x / unit, -HUGEST), HUGEST)) for x in (low, high))
+    return equal_axis(low, unit, min(last - first + 1, MOST_CELLS))
 
 
 def with_margin(axis: Axis, k: int) -> Axis:
