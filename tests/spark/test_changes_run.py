@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -38,6 +39,9 @@ from tests.ledgers import (
     told,
 )
 from watchline.catalog import Catalog
+from watchline.config import load
+from watchline.errors import InvalidState
+from watchline.spark.job import claim_checkpoint
 from watchline.spark.settings import _LOG
 from watchline.spark.sink import committed_files
 
@@ -223,8 +227,12 @@ def test_a_mark_that_a_crash_left_empty(folder: Path) -> None:
     """The job that was to write it had not begun."""
     (folder / "checkpoint").mkdir()
     (folder / "checkpoint" / "watchline-catalog").touch()
-    assert finish(folder, "run").returncode == 0
-    same(written(folder), right(fleet(FILES * ROWS, KIND)))
+    job, catalog = load(str(folder / "job.toml")), Catalog(folder / "catalog")
+    assert claim_checkpoint(job, catalog, 5) == 2
+    # Now it is written: without a number of its own the job takes the checkpoint's.
+    assert claim_checkpoint(replace(job, shards=0), catalog, 5) == 2
+    with pytest.raises(InvalidState, match="made with 2 shards, not 3"):
+        claim_checkpoint(replace(job, shards=3), catalog, 5)
 
 
 # --- kills
