@@ -10,7 +10,7 @@ from watchline.catalog import Catalog
 from watchline.evaluate import Columns
 from watchline.matching import Matcher, plan, prepare
 from watchline.matching.engine import MAX_LAYERS
-from watchline.matching.search import MANY, MANY_BELOW_KEY, _runs
+from watchline.matching.search import MANY, MANY_BELOW_KEY, runs_of
 from watchline.model import Circle, Compare, InRange, OneOf
 
 CARS = (
@@ -92,7 +92,7 @@ def test_a_row_meets_the_alerts_of_its_own_symbol() -> None:
     stream = catalog.stream("ticks")
     [part] = plan(catalog.queries(), stream).parts
     rows = pa.table({"symbol": ["S1", "S999", "nobody", None], "price": [0.5] * 4})
-    runs = _runs(part, Columns(rows, stream))
+    runs = runs_of(part, Columns(rows, stream))
     sizes = [*(part.starts[1:] - part.starts[:-1]), 0]
     assert [sizes[run] for run in runs] == [10, 10, 0, 0]
     assert len(Matcher(catalog, "ticks").match(rows)) == 20

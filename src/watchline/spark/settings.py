@@ -28,6 +28,8 @@ _SETTINGS = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     # Else a crash while the first batch is planned leaves a file that no restart gets over.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    # Times as numbers of microseconds: the older form ends in the year 2262 for most readers.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.showConsoleProgress": "false",
 }
 _LOG = os.path.join(os.path.dirname(__file__), "log4j2.properties")
