@@ -115,7 +115,7 @@ def changes(
         packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), PACKED_DDL)
     # A batch may have several such operators, whose counters would have one name.
     counted = _observed(packed) if df.isStreaming else packed
-    return counted.mapInArrow(UnpackTask(), schema)
+    return counted.mapInArrow(UnpackTask(change_schema(declared)), schema)
 
 
 def _observed(packed: DataFrame) -> DataFrame:

@@ -25,6 +25,7 @@ from watchline.spark.worker import (
     CatalogRef,
     batch_version,
     catalog_of,
+    keep,
     micro_batch,
     watcher_from,
     watcher_of,
@@ -52,6 +53,8 @@ class Inbox(NamedTuple):
     rejects: Rejects
 
 
+# Of shards that a worker has served.
+KEPT_TRACKERS = 64
 _trackers: dict[tuple[str, int], tuple[str, Tracker]] = {}
 
 
@@ -86,7 +89,7 @@ class ShardTask:
             tables = self._changes(tracker, version, inbox)
             row = self._saved(tracker, old, shard, files)
         state.update(tuple(row))
-        _trackers[query_id, shard] = (row.token, tracker)
+        keep(_trackers, (query_id, shard), (row.token, tracker), KEPT_TRACKERS)
         yield pd.DataFrame(_packed(tables, tracker, before))
 
     def whole_batch(self, key: tuple[Any, ...], routed: pa.Table) -> pa.Table:
@@ -188,10 +191,26 @@ def _packed(tables: list[pa.Table], tracker: Tracker, before: Counter[str]) -> d
 
 @dataclass(frozen=True)
 class UnpackTask:
-    """The function that `mapInArrow` runs last: binaries in, changes out."""
+    """The function that `mapInArrow` runs last: binaries in, changes of this schema out."""
+
+    schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for blob in batch.column("packed"):
                 if len(blob.as_buffer()):
-                    yield from from_ipc(blob.as_buffer()).to_batches()
+                    yield from conformed(from_ipc(blob.as_buffer()), self.schema).to_batches()
+
+
+def conformed(changes: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Changes of a stream that was declared anew, in the columns that the job began with."""
+    if changes.schema.equals(schema):
+        return changes
+    columns = [
+        changes[field.name]
+        if field.name in changes.schema.names
+        and changes.schema.field(field.name).type == field.type
+        else pa.nulls(changes.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,9 @@ from watchline.matching import Base, Matcher, prepare
 from watchline.model import Stream
 from watchline.spark.share import shared
 from watchline.tracking import Watcher, prepare_changes
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 # Rows per output batch: large enough for Arrow, small enough for a worker's memory.
 MAX_ROWS = 1_000_000
@@ -53,10 +56,22 @@ _matchers: dict[tuple[CatalogRef, str], Matcher] = {}
 _watchers: dict[tuple[CatalogRef, str], Watcher] = {}
 
 
+# Streams and their queries that a worker keeps; one that served many forgets the oldest.
+KEPT = 8
+
+
+def keep(cache: dict[K, V], key: K, value: V, most: int) -> V:
+    """Put in a value as the newest; the oldest goes if there are too many."""
+    cache.pop(key, None)
+    cache[key] = value
+    while len(cache) > most:
+        del cache[next(iter(cache))]
+    return value
+
+
 def catalog_of(ref: CatalogRef) -> Catalog:
-    if ref not in _catalogs:
-        _catalogs[ref] = ref.open()
-    return _catalogs[ref]
+    found = _catalogs.get(ref)
+    return keep(_catalogs, ref, ref.open() if found is None else found, KEPT)
 
 
 def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:
@@ -64,7 +79,8 @@ def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:
     known = _matchers.get((ref, stream))
     if known is None:
         sources = _base_at(ref, stream, prepare), _changes(ref)
-        known = _matchers[ref, stream] = Matcher.from_bases(stream, version, *sources)
+        known = Matcher.from_bases(stream, version, *sources)
+        keep(_matchers, (ref, stream), known, KEPT)
     known.advance(version)
     return known
 
@@ -80,7 +96,8 @@ def watcher_from(ref: CatalogRef, stream: str, after: int, version: int) -> Watc
     known = _watchers.get((ref, stream))
     if known is None or after < known.oldest or version < known.version:
         sources = _base_at(ref, stream, prepare_changes), _changes(ref)
-        known = _watchers[ref, stream] = Watcher.from_bases(stream, after, *sources)
+        known = Watcher.from_bases(stream, after, *sources)
+        keep(_watchers, (ref, stream), known, KEPT)
     elif known.version < after:
         known.advance(after)
     return known
