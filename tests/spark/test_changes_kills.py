@@ -1,0 +1,248 @@
+"""`watchline run` is killed at every moment, again and again, while queries come and go (I3)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests import reference
+from tests.ledgers import (
+    QUERIES,
+    SECOND,
+    Asked,
+    Told,
+    attributes,
+    compared,
+    expected,
+    fleet,
+    replayed,
+    same,
+    spec,
+)
+from tests.spark.test_changes_run import (
+    FOREVER,
+    KIND,
+    TIMEOUT,
+    command,
+    environment,
+    finish,
+    prepared,
+    put,
+    written,
+)
+from watchline.catalog import Catalog
+
+
+class Writer(threading.Thread):
+    """Registers, replaces and drops queries at random moments, and knows what each version did."""
+
+    def __init__(self, folder: Path, draw: random.Random):
+        super().__init__(daemon=True)
+        self._catalog, self._draw = Catalog(folder / "catalog"), draw
+        self._over = threading.Event()
+        # Version -> what was dropped, what was added.
+        self.history: dict[int, tuple[list[str], list[reference.QuerySpec]]] = {}
+        self._living = {asked.id for asked in QUERIES}
+
+    def run(self) -> None:
+        while not self._over.wait(self._draw.uniform(1, 6)):
+            self.step()
+
+    def step(self) -> None:
+        draw = self._draw
+        if draw.random() < 0.3 and len(self._living) > 3:
+            name = draw.choice(sorted(self._living))
+            self._living.discard(name)
+            self.history[self._catalog.drop(name)] = ([name], [])
+            return
+        low = float(draw.randint(0, 80))
+        where = ("and", compared("x", ">=", low), compared("x", "<", low + 25))
+        life = draw.choice([None, None, 40 * SECOND])
+        fresh = Asked(f"q{draw.randint(0, 5)}", f"WHERE x >= {low} AND x < {low + 25}", where)
+        fresh = Asked(fresh.id, fresh.sql, where, lifetime=life)
+        asked = draw.choice([fresh, fresh, *QUERIES])
+        known = [asked.id] if asked.id in self._living else []
+        self._living.add(asked.id)
+        self.history[self._catalog.execute(asked.replacement)] = (known, [asked.spec])
+
+    def end(self) -> None:
+        self._over.set()
+        self.join(30)
+        assert not self.is_alive()
+
+
+def of_session(leader: int) -> list[int]:
+    """The processes that a program started, and theirs."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if os.getsid(int(entry.name)) == leader:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+class Run:
+    """`watchline run` in a session of its own, to be killed with all its processes."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self.process = subprocess.Popen(
+            command(folder, "run"),
+            stdout=subprocess.DEVNULL,
+            stderr=(folder / "errors").open("ab"),
+            start_new_session=True,
+            env=environment(),
+        )
+
+    def wait_for(self, places: list[str], seconds: float) -> bool:
+        """Until a new file appears in one of these places of the folder."""
+        before = self._files(places)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert self.process.poll() is None, (self._folder / "errors").read_text()[-3_000:]
+            if self._files(places) - before:
+                return True
+            time.sleep(0.002)
+        return False
+
+    def _files(self, places: list[str]) -> set[str]:
+        return {str(path) for place in places for path in self._folder.glob(place)}
+
+    def kill(self, driver_first: bool) -> None:
+        if driver_first:
+            # The JVM goes on for a moment, and its workers with it.
+            self.process.kill()
+            time.sleep(0.3)
+        while left := of_session(self.process.pid):
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.process.poll()
+            time.sleep(0.02)
+        self.process.wait()
+
+
+# Where something new is written at each moment of a batch's life.
+MOMENTS = {
+    "planning": ["checkpoint/offsets/*"],
+    "version": ["catalog/_runs/*/*"],
+    "tasks": ["checkpoint/watchline-state/*/*.state"],
+    "state": ["checkpoint/state/0/*/*"],
+    "files": ["out/*.parquet", "out/_temporary/**"],
+    "sink": ["out/_spark_metadata/*"],
+    "commit": ["checkpoint/commits/*"],
+}
+
+
+def batches(folder: Path) -> list[tuple[int, list[str]]]:
+    """The version and the files of each batch, from Spark's logs and ours."""
+    checkpoint = folder / "checkpoint"
+    of_log: dict[int, list[str]] = {}
+    for entry in (checkpoint / "sources" / "0").iterdir():
+        if entry.name.partition(".")[0].isdigit():
+            for line in entry.read_text().splitlines()[1:]:
+                found = json.loads(line)
+                path = unquote(urlparse(found["path"]).path)
+                names = of_log.setdefault(found["batchId"], [])
+                names += [path] if path not in names else []
+    query_id = json.loads((checkpoint / "metadata").read_text())["id"]
+    made, seen = [], -1
+    numbers = sorted(int(p.name) for p in (checkpoint / "offsets").iterdir() if p.name.isdigit())
+    assert numbers == list(range(len(numbers)))
+    for number in numbers:
+        assert (checkpoint / "commits" / str(number)).exists()
+        lines = (checkpoint / "offsets" / str(number)).read_text().splitlines()
+        [offset] = [json.loads(x)["logOffset"] for x in lines if x.startswith('{"logOffset"')]
+        files = [f for k in range(seen + 1, offset + 1) for f in of_log.get(k, [])]
+        seen = offset
+        version = int((folder / "catalog" / "_runs" / query_id / str(number)).read_text())
+        made.append((version, files))
+    return made
+
+
+def ledger_of(folder: Path, writer: Writer) -> tuple[list[Told], reference.Ledger]:
+    """What an undisturbed run with these versions in these batches writes, by the oracle."""
+    ledger = reference.Ledger(spec(KIND, TIMEOUT))
+    ledger.version(adds=[asked.spec for asked in QUERIES])
+    names = [name for name, _ in attributes(KIND)]
+    at, changes = 1, []
+    for version, files in batches(folder):
+        for step in range(at + 1, version + 1):
+            changes += ledger.version(*writer.history[step])
+        at = max(at, version)
+        rows = [row for file in files for row in _rows(file)]
+        changes += ledger.process(rows)
+    return expected(changes, names), ledger
+
+
+def _rows(file: str) -> list[dict[str, Any]]:
+    read = pq.read_table(file)
+    times = read["ts"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return read.set_column(read.column_names.index("ts"), "ts", times).to_pylist()
+
+
+@pytest.mark.slow
+def test_killed_at_every_moment(tmp_path: Path) -> None:
+    """SIGKILL twenty times, while queries come and go: nothing is lost, nothing comes twice."""
+    seed = int(os.environ.get("WATCHLINE_SEED", "7"))
+    draw = random.Random(seed)
+    print(f"seed {seed}")
+    folder = prepared(tmp_path)
+    for path in (folder / "in").iterdir():
+        path.unlink()
+    rows = fleet(600, KIND, objects=16, seed=seed)
+    for i in range(24):
+        put(folder, i, rows[25 * i : 25 * (i + 1)])
+    text = FOREVER.replace("maxFilesPerTrigger = 2", "maxFilesPerTrigger = 1")
+    text += '"spark.python.daemon.module" = "tests.spark.small_states"\n'
+    (folder / "job.toml").write_text(text)
+    writer = Writer(folder, random.Random(seed + 1))
+    writer.start()
+    aims: list[str | float] = [*MOMENTS, "state", "tasks", "sink", "commit"]
+    aims += [draw.uniform(0.5, 9) for _ in range(9)]
+    draw.shuffle(aims)
+    met = sum(_kill_at(Run(folder), aim, draw) for aim in aims)
+    writer.end()
+    assert met > 15
+    (folder / "job.toml").write_text(
+        text.replace("stream =", 'trigger = "available now"\nstream =', 1)
+    )
+    done = finish(folder, "run")
+    assert done.returncode == 0, done.stderr
+    wanted, ledger = ledger_of(folder, writer)
+    assert ledger.counters["rejected"] + 1 < 600
+    assert {"registered", "dropped", "enter", "exit", "expired"} <= {c[4] for c in wanted}
+    found = written(folder)
+    same(found, wanted)
+    # In the order of the batches each object enters before it leaves, and the end is the truth.
+    assert replayed(found) == {name: who for name, who in ledger.answers.items() if who}
+    used = {file for _, files in batches(folder) for file in files}
+    assert len(used) == 24
+
+
+def _kill_at(run: Run, aim: str | float, draw: random.Random) -> bool:
+    """Whether the moment came."""
+    come = True
+    if isinstance(aim, float):
+        time.sleep(aim)
+    else:
+        come = run.wait_for(MOMENTS[aim], 60)
+        time.sleep(draw.choice([0, 0, 0.005, 0.05]))
+    run.kill(driver_first=draw.random() < 0.3)
+    return come
