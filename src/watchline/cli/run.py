@@ -122,7 +122,7 @@ class _Display:
         if self._json:
             told = {"batch": p.batch, "rows": p.rows, self._emit: p.found}
             told |= {"seconds": p.seconds, "rows_per_second": round(p.rate)}
-            click.echo(json.dumps(p.metrics | told))
+            click.echo(json.dumps(told | {k: v for k, v in p.metrics.items() if k not in told}))
             return
         line = (
             f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._emit}"
