@@ -437,7 +437,7 @@ def test_another_stream_of_the_same_catalog(
     stream.run(wl.changes(stream.rows(1), catalog, "cars", 1))
     stream.put(fleet(10, seed=1))
     new_workers()
-    with pytest.raises(InvalidState, match="the state belongs to stream cars, not to vans"):
+    with pytest.raises(InvalidState, match="the state belongs to stream 'cars', not to 'vans'"):
         stream.run(wl.changes(stream.rows(1), catalog, "vans", 1))
 
 

@@ -211,6 +211,8 @@ def test_killed_at_every_moment(tmp_path: Path) -> None:
         put(folder, i, rows[25 * i : 25 * (i + 1)])
     text = FOREVER.replace("maxFilesPerTrigger = 2", "maxFilesPerTrigger = 1")
     text += '"spark.python.daemon.module" = "tests.spark.small_states"\n'
+    # What was in which batch is read from Spark's logs: all of them are to be there.
+    text += '"spark.sql.streaming.minBatchesToRetain" = "1000"\n'
     (folder / "job.toml").write_text(text)
     writer = Writer(folder, random.Random(seed + 1))
     writer.start()

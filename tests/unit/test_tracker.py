@@ -323,14 +323,14 @@ def test_many_versions_for_several_trackers() -> None:
     trackers = [wl.Tracker.over(shared, catalog.identity) for _ in range(2)]
     for i, tracker in enumerate(trackers):
         tracker.process(table([car(i, 1.0, NOON)]))
-    for i in range(2 * watching.KEPT):
+    for i in range(watching.STEPS):
         catalog.execute(Asked(f"q{i}", "WHERE x < 50", LEFT.where).text)
     shared.advance(catalog.version)
     shared.advance(catalog.version)
     for i, tracker in enumerate(trackers):
         opened = told(tracker.advance_to(catalog.version))
         assert {c[1:3] for c in opened} == {(1, i)}
-        assert len(opened) == 2 * watching.KEPT
+        assert len(opened) == watching.STEPS
 
 
 @pytest.mark.parametrize("at_once", [True, False])
