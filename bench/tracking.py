@@ -216,7 +216,9 @@ def registration(spark: SparkSession, s: Setting, times: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.tracking")
     parser.add_argument("--quick", action="store_true", help="small sizes")
-    quick = parser.parse_args().quick
+    parser.add_argument("--first", action="store_true", help="the first setting only")
+    chosen = parser.parse_args()
+    quick = chosen.quick
     rows = 100_000 if quick else 1_000_000
     settings = [
         Setting("100,000 queries, 100,000 objects", 100_000, 100_000, rows, 1.0),
@@ -224,7 +226,9 @@ def main() -> None:
     ]
     spark = wl.session(app_name="watchline bench")
     try:
-        lines = [line for s in settings for line in measure(spark, s)]
+        lines = [
+            line for s in settings[: 1 if chosen.first else None] for line in measure(spark, s)
+        ]
         small = Setting("", 100_000, 10_000, 10_000, 1.0)
         waits = [registration(spark, small, 3 if quick else 10)]
     finally:
