@@ -144,7 +144,7 @@ def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
         times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
         FIRST = counted[0].changes / s.rows
         RATE = statistics.mean(c.changes for c in counted[1:]) / s.rows
-        SIZE = int(counted[-1].bytes / dataframe._checked_shards(None, spark))
+        SIZE = int(counted[-1].bytes / dataframe.checked_shards(None, spark))
         say(f"{s.name}: floor, round {turn + 1}")
         task = make_floor()
         dataframe.ShardTask = task  # type: ignore[misc]

@@ -40,7 +40,7 @@ from watchline.model import (
 Mask = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]
 
-_ARROW = {
+ARROW = {
     Type.DOUBLE: pa.float64(),
     Type.BIGINT: pa.int64(),
     Type.STRING: pa.string(),
@@ -152,7 +152,7 @@ def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: St
             raise InvalidQuery(
                 f"column {attribute.name!r} has times that do not fit in 64 bits of microseconds"
             ) from None
-    wanted = pa.int64() if attribute.type is Type.TIMESTAMP else _ARROW[attribute.type]
+    wanted = pa.int64() if attribute.type is Type.TIMESTAMP else ARROW[attribute.type]
     return array if array.type == wanted else array.cast(wanted)
 
 
@@ -204,7 +204,7 @@ def _atom(atom: Atom, columns: Columns) -> Mask:
         return ~columns.present(attribute)
     if isinstance(atom, NotNull):
         return columns.present(attribute)
-    among = _mask(pc.is_in(columns.array(attribute), pa.array(atom.values, _ARROW[attribute.type])))
+    among = _mask(pc.is_in(columns.array(attribute), pa.array(atom.values, ARROW[attribute.type])))
     if isinstance(atom, OneOf):
         return among
     assert isinstance(atom, NoneOf)

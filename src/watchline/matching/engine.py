@@ -109,7 +109,7 @@ class Matcher:
 
     def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
         def base_at(version: int) -> Base:
-            return prepare(catalog.queries(version), catalog.stream(stream, version))
+            return self._prepare(catalog.queries(version), catalog.stream(stream, version))
 
         first = catalog.version if version is None else version
         self._setup(stream, first, base_at, catalog.changes)
@@ -179,13 +179,13 @@ class Matcher:
             ids = pa.array(sorted(commit.dropped), pa.string())
             for layer in self._layers:
                 layer.drop(ids)
-        added = self._prepare(commit.added)
+        added = self._prepare(commit.added, self.stream)
         if len(added.plan):
             self._layers.append(Layer(added))
         return added
 
-    def _prepare(self, queries: Queries) -> Base:
-        return prepare(queries, self.stream)
+    def _prepare(self, queries: Queries, stream: Stream) -> Base:
+        return prepare(queries, stream)
 
     def match(self, rows: pa.RecordBatch | pa.Table) -> Pairs:
         """All pairs of a row and a query it satisfies."""

@@ -96,7 +96,7 @@ def changes(
     check_schema(df.schema, declared, own=())
     schema = spark_schema(declared)
     spark = df.sparkSession
-    shards = _checked_shards(shards, spark)
+    shards = checked_shards(shards, spark)
     _check_alone(df)
     rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
     fixed = None if df.isStreaming else version
@@ -129,7 +129,7 @@ def _check_frame(df: object) -> None:
         raise SchemaMismatch(f"rows come as a Spark DataFrame, not as {type(df).__name__}")
 
 
-def _checked_shards(shards: int | None, spark: SparkSession) -> int:
+def checked_shards(shards: int | None, spark: SparkSession) -> int:
     if shards is None:
         return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:

@@ -19,7 +19,7 @@ from watchline.catalog import Catalog
 from watchline.config import Job
 from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
 from watchline.model import Stream
-from watchline.spark.dataframe import changes, matches
+from watchline.spark.dataframe import changes, checked_shards, matches, quoted
 
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
 _NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
@@ -44,8 +44,7 @@ class Progress:
 
 def schema_of(stream: Stream) -> str:
     """The declared attributes as a Spark schema; our names of types are Spark's, too."""
-    quoted = ((a.name.replace("`", "``"), a.type.value) for a in stream.attributes)
-    return ", ".join(f"`{name}` {of}" for name, of in quoted)
+    return ", ".join(f"{quoted(a.name)} {a.type.value}" for a in stream.attributes)
 
 
 @contextmanager
@@ -86,8 +85,7 @@ def start(spark: SparkSession, job: Job) -> Any:
     """Start the stream; gives Spark's StreamingQuery."""
     catalog = Catalog(job.catalog, create=False)
     stream = catalog.stream(job.stream)
-    default = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    shards = claim_checkpoint(job, catalog, default)
+    shards = claim_checkpoint(job, catalog, checked_shards(None, spark))
     with clear_errors():
         found = _found(read(spark, job, stream, streaming=True), job, catalog, shards)
         if job.emit == "matches":
@@ -130,6 +128,7 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
             os.fsync(file.fileno())
         os.replace(f"{mark}.new", mark)
     with open(mark, encoding="ascii") as file:
+        # A mark from before there were changes is the id alone.
         owner, emit, *numbers = [*file.read().split(), "matches"][:3]
     anew = "or start with a new checkpoint"
     if owner != catalog.id:

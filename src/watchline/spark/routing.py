@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.evaluate import Columns
 from watchline.index.result import one_thread
 from watchline.model import Stream
 from watchline.spark.worker import CatalogRef, batch_version, watcher_of
 from watchline.tracking import Rejects, accepted
-from watchline.tracking.rows import declared
+from watchline.tracking.rows import times_of
 from watchline.tracking.shards import shards_of
 
 # What is shuffled: the key of a shard, a tick's times and rejects, or rows. Times are never null
@@ -87,13 +86,10 @@ class RouteTask:
             if not batch.num_rows:
                 continue
             with one_thread():
-                rows = declared(batch, stream)
-                good, bad = accepted(Columns(rows, stream), stream, used)
+                rows, bad = accepted(batch, stream, used)
             rejects += bad
-            if bad:
-                rows = rows.filter(pa.array(good))
             if rows.num_rows:
-                times = rows[stream.time].combine_chunks().cast(pa.int64()).to_numpy()
+                times = times_of(rows, stream)
                 spans.append((int(times.min()), int(times.max())))
                 yield _packed(rows, stream, keys)
         yield _ticks(keys, spans, rejects)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from watchline.errors import InvalidState
 from watchline.index.result import one_thread
-from watchline.spark.routing import NEVER, from_ipc, to_ipc
+from watchline.spark.routing import NEVER, ROUTED, from_ipc, to_ipc
 from watchline.spark.state import INLINE, TIDY, StateFiles, StateRow, new_token, row_of
 from watchline.spark.worker import (
     CatalogRef,
@@ -85,7 +84,7 @@ class ShardTask:
         files = self._files(query_id)
         with one_thread():
             tracker = self._tracker(old, query_id, shard, version, files)
-            before = Counter(tracker.stats())
+            before = tracker.stats()
             tables = self._changes(tracker, version, inbox)
             row = self._saved(tracker, old, shard, files)
         state.update(tuple(row))
@@ -94,12 +93,11 @@ class ShardTask:
 
     def whole_batch(self, key: tuple[Any, ...], routed: pa.Table) -> pa.Table:
         """For `applyInArrow`: no state before, none after."""
-        columns = ["shard", "oldest", "newest", "rejects", "rows"]
-        listed = (tuple(row[name] for name in columns) for row in routed.to_pylist())
+        listed = (tuple(row[name] for name in ROUTED.names) for row in routed.to_pylist())
         version = batch_version(self.ref, self.version)
         with one_thread():
             tracker = Tracker.over(watcher_of(self.ref, self.stream, version), "")
-            before = Counter(tracker.stats())
+            before = tracker.stats()
             tables = self._changes(tracker, version, _opened(listed))
         return pa.table(_packed(tables, tracker, before), schema=PACKED)
 
@@ -171,7 +169,9 @@ def _opened(routed: Iterable[tuple[Any, ...]]) -> Inbox:
     return Inbox(rows, Span(oldest, newest) if oldest <= newest else None, rejects)
 
 
-def _packed(tables: list[pa.Table], tracker: Tracker, before: Counter[str]) -> dict[str, list[Any]]:
+def _packed(
+    tables: list[pa.Table], tracker: Tracker, before: dict[str, Any]
+) -> dict[str, list[Any]]:
     """The changes in binaries; the counters stand beside the first."""
     after = tracker.stats()
     blobs = [

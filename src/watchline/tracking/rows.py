@@ -15,20 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.errors import SchemaMismatch
-from watchline.evaluate import Columns
+from watchline.evaluate import ARROW, Columns
 from watchline.model import Attribute, Stream, Type
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 TIME = pa.timestamp("us", "UTC")
-_ARROW = {
-    Type.DOUBLE: pa.float64(),
-    Type.BIGINT: pa.int64(),
-    Type.STRING: pa.string(),
-    Type.BOOLEAN: pa.bool_(),
-    Type.TIMESTAMP: TIME,
-}
+_ARROW = {**ARROW, Type.TIMESTAMP: TIME}
 # Rows that were not accepted, by the reason.
 Rejects = Counter[str]
 
@@ -53,8 +47,13 @@ def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=row_schema(stream))
 
 
-def accepted(columns: Columns, stream: Stream, used: frozenset[str]) -> tuple[Mask, Rejects]:
-    """The rows with an object, a time, and a finite number in each attribute that is used."""
+def accepted(
+    rows: pa.Table | pa.RecordBatch, stream: Stream, used: frozenset[str]
+) -> tuple[pa.Table, Rejects]:
+    """The declared attributes of the rows that have an object, a time, and a finite number in each
+    attribute that is used."""
+    table = declared(rows, stream)
+    columns = Columns(table, stream)
     rejects: Rejects = Counter()
     good = np.ones(len(columns), dtype=np.bool_)
 
@@ -69,7 +68,12 @@ def accepted(columns: Columns, stream: Stream, used: frozenset[str]) -> tuple[Ma
     for attribute in stream.attributes:
         if attribute.name in used and attribute.type in (Type.DOUBLE, Type.BIGINT):
             require(columns.comparable(attribute), f"no finite {attribute.name}")
-    return good, rejects
+    return table.filter(pa.array(good)) if rejects else table, rejects
+
+
+def times_of(rows: pa.Table, stream: Stream) -> Integers:
+    """Microseconds of 1970, without a copy where the column is in one piece."""
+    return rows[stream.time].combine_chunks().cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
 def sequence(codes: Integers, times: Integers, rows: pa.Table) -> Integers:

@@ -28,7 +28,7 @@ from watchline.matching import Base
 from watchline.model import Stream
 from watchline.tracking import blob as blobs
 from watchline.tracking.flips import Moves
-from watchline.tracking.rows import TIME, Rejects, accepted, arrow_type, declared, sequence
+from watchline.tracking.rows import TIME, Rejects, accepted, arrow_type, sequence, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
 from watchline.tracking.watcher import STEPS, QueryFlips, Step, Watcher, members
 
@@ -111,12 +111,8 @@ class Tracker:
 
         `span` is given where other shards have rows of the same batch.
         """
-        batch = declared(rows, self.stream)
-        columns = Columns(batch, self.stream)
-        good, rejects = accepted(columns, self.stream, self._watcher.used())
-        if rejects:
-            batch = batch.filter(pa.array(good))
-        times = _integers(batch[self.stream.time])
+        batch, rejects = accepted(rows, self.stream, self._watcher.used())
+        times = times_of(batch, self.stream)
         if span is None:
             span = Span(int(times.min()), int(times.max())) if len(times) else None
         done = _Batch(self, batch, times, span)
@@ -343,7 +339,7 @@ class _Batch:
                 self.births = dict.fromkeys(self.births, span.oldest)
             self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
         self._rows = _joined(tracker._objects, batch)
-        self._times = _integers(self._rows[self._stream.time])
+        self._times = times_of(self._rows, self._stream)
         self._order = self._in_order(batch, times)
         # Rows of one object at one moment count by their attributes, not by their places.
         self._ranks = np.zeros(len(self._times), dtype=np.int64)
@@ -383,9 +379,8 @@ class _Batch:
         before[1:] = order[:-1]
         mine = codes[order[first]]
         before[first] = np.where(mine < known, mine, -1)
-        last = np.arange(known)
         latest = np.full(int(codes.max(initial=-1)) + 1, -1)
-        latest[:known] = last
+        latest[:known] = np.arange(known)
         # Later rows overwrite earlier ones of the same object.
         latest[codes[order]] = order
         latest = latest[latest >= 0]
@@ -402,6 +397,8 @@ class _Batch:
         self._moves = Moves(
             np.concatenate([np.where(gap, -1, before), gone]), np.concatenate([order, none])
         )
+        # The row that a move is told with: the object's latest.
+        self._shown = np.concatenate([order, gone])
         timeouts = times[gone] + (self._timeout or 0)
         self._when = np.concatenate([times[order], timeouts])
         self._kind = np.repeat([_ROW, _TIMEOUT], [len(order), len(gone)])
@@ -412,7 +409,7 @@ class _Batch:
         flips = tracker._watcher.flips(columns, self._moves)
         flips = self._living(flips)
         moves = flips.moves
-        row = np.where(self._moves.new >= 0, self._moves.new, self._moves.old)[moves]
+        row = self._shown[moves]
         kind, when = self._kind[moves], self._when[moves]
         reasons = np.where(kind == _TIMEOUT, _EXPIRED, np.where(flips.signs > 0, _ENTER, _EXIT))
         ended, ends, end_ids = self._ends(flips, columns)
@@ -464,8 +461,8 @@ class _Batch:
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.string())
         if self.newest is None:
             return nothing
-        ends = {i: e for i in self.births if (e := self._end_of(i)) is not None}
-        over = {i: e for i, e in ends.items() if e < self.newest}
+        ends = {i: self._end_of(i) for i in self.births}
+        over = {i: e for i, e in ends.items() if e is not None and e < self.newest}
         if not over:
             return nothing
         names = list(over)
@@ -482,7 +479,7 @@ class _Batch:
             queries.append(np.array([numbers[i] for i in ids], dtype=np.int64))
         chosen = np.flatnonzero(pc.is_in(flips.ids, wanted).to_numpy(zero_copy_only=False))
         moves = flips.moves[chosen]
-        changed = np.where(self._moves.new >= 0, self._moves.new, self._moves.old)[moves]
+        changed = self._shown[moves]
         started = np.concatenate(rows)
         code = np.concatenate([self._codes[started], self._codes[changed]])
         which = np.concatenate(
@@ -529,8 +526,3 @@ def _joined(objects: pa.Table, batch: pa.Table) -> pa.Table:
         for a, b in zip(objects.columns, batch.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=batch.schema)
-
-
-def _integers(column: pa.ChunkedArray) -> Integers:
-    """Times as numbers."""
-    return column.combine_chunks().cast(pa.int64()).to_numpy(zero_copy_only=False)

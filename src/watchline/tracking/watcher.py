@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog import Catalog, Commit, Queries
+from watchline.catalog import Commit, Queries
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, plan
@@ -82,12 +82,8 @@ class QueryFlips(NamedTuple):
 class Watcher(Matcher):
     """The EMIT CHANGES queries of one stream, ready for moves."""
 
-    def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
-        def base_at(version: int) -> WatchBase:
-            return prepare_changes(catalog.queries(version), catalog.stream(stream, version))
-
-        first = catalog.version if version is None else version
-        self._setup(stream, first, base_at, catalog.changes)
+    _used: frozenset[str] | None
+    _unanswered: int | None
 
     def _setup(
         self,
@@ -97,7 +93,6 @@ class Watcher(Matcher):
         changes: Callable[[int, int], list[Commit]],
     ) -> None:
         self._steps: dict[int, Step] = {}
-        self._used: frozenset[str] | None = None
         super()._setup(stream, version, base_at, changes)
 
     @property
@@ -139,12 +134,14 @@ class Watcher(Matcher):
         return self._used
 
     def unanswered(self) -> int:
-        """Moving and kNN queries, which have no engine here."""
-        return sum(
-            int(np.count_nonzero(layer.alive & ~np.isin(np.arange(len(layer)), p.query)))
-            for layer in self._layers
-            for p in [layer.base.plan]
-        )
+        """Moving and kNN queries, which have no engine here: they have no box in any plan."""
+        if self._unanswered is None:
+            boxes = (np.bincount(x.base.plan.query, minlength=len(x)) for x in self._layers)
+            self._unanswered = sum(
+                int(np.count_nonzero(layer.alive & (count == 0)))
+                for layer, count in zip(self._layers, boxes, strict=True)
+            )
+        return self._unanswered
 
     def among(self, ids: list[str]) -> tuple[Base, ...]:
         """The living queries of these ids, as plans of their own."""
@@ -172,15 +169,15 @@ class Watcher(Matcher):
 
     # --- following the catalog
 
-    def _prepare(self, queries: Queries) -> Base:
-        return prepare_changes(queries, self.stream)
+    def _prepare(self, queries: Queries, stream: Stream) -> Base:
+        return prepare_changes(queries, stream)
 
     def _build(self, version: int) -> None:
         if getattr(self, "version", version) != version:
             # Not a step from where we are: those taken so far do not lead there.
             self._steps.clear()
         super()._build(version)
-        self._used = None
+        self._forget_facts()
 
     def _can_follow(self, commits: list[Commit]) -> bool:
         return True
@@ -199,7 +196,11 @@ class Watcher(Matcher):
         reset = declared or self._name in commit.dropped_streams
         self._steps[commit.version] = Step(commit.version, commit.dropped, gone, came, reset)
         self._steps.pop(commit.version - STEPS, None)
-        self._used = None
+        self._forget_facts()
+
+    def _forget_facts(self) -> None:
+        """What was found out about the queries, until they change."""
+        self._used = self._unanswered = None
 
 
 def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:
