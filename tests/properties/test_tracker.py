@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
+from tests.ledgers import expected, same, told
 from tests.properties.test_matching import region_sql, regions
 from tests.strategies import DOUBLES, STRINGS, condition_sql, conditions
 from watchline.errors import QuerySyntaxError
@@ -23,6 +24,7 @@ ATTRIBUTES = [
     ("d", "DOUBLE"), ("e", "DOUBLE"), ("n", "BIGINT"), ("m", "BIGINT"), ("s", "STRING"),
     ("u", "STRING"), ("b", "BOOLEAN"), ("c", "BOOLEAN"), ("ts", "TIMESTAMP"), ("tt", "TIMESTAMP"),
 ]  # fmt: skip
+NAMES = ["id", *(name for name, _ in ATTRIBUTES)]
 ARROW = {
     "DOUBLE": pa.float64(),
     "BIGINT": pa.int64(),
@@ -43,46 +45,6 @@ def table(data: list[dict[str, Any]], kind: str) -> pa.Table:
     return pa.table(
         {name: pa.array([row.get(name) for row in data], ARROW[of]) for name, of in types}
     )
-
-
-def told(changes: pa.Table) -> list[tuple[Any, ...]]:
-    """Changes as comparable tuples: query, sign, object, time, reason, the row."""
-    listed = []
-    names = changes.column_names[5:]
-    columns = {
-        name: changes[name].cast(pa.int64()).to_pylist()
-        if pa.types.is_timestamp(changes[name].type)
-        else changes[name].to_pylist()
-        for name in changes.column_names
-    }
-    for i in range(changes.num_rows):
-        row = tuple(_plain(columns[name][i]) for name in names)
-        own = (columns[name][i] for name in ("query_id", "sign", "object_id", "time", "reason"))
-        listed.append((*own, row))
-    return listed
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def expected(changes: list[reference.Change], kind: str) -> list[tuple[Any, ...]]:
-    names = [name for name, _ in [("id", kind), *ATTRIBUTES]]
-    return [
-        (
-            c.query_id,
-            c.sign,
-            c.object_id,
-            c.time,
-            c.reason,
-            tuple(_plain(c.row.get(name)) for name in names),
-        )
-        for c in changes
-    ]
-
-
-def same(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> None:
-    assert sorted(found, key=repr) == sorted(wanted, key=repr)
 
 
 # --- strategies: few values, so that things meet
@@ -165,7 +127,7 @@ class Both:
     def process(self, rows: list[dict[str, Any]]) -> None:
         wanted = self.ledger.process(rows)
         self.events += wanted
-        same(told(self.tracker.process(table(rows, self.kind))), expected(wanted, self.kind))
+        same(told(self.tracker.process(table(rows, self.kind))), expected(wanted, NAMES))
         self.check()
 
     def register(self, name: str, where: Any, region: Any, lifetime: int | None) -> None:
@@ -192,7 +154,7 @@ class Both:
     def follow(self, wanted: list[reference.Change]) -> None:
         self.events += wanted
         found = self.tracker.advance_to(self.catalog.version)
-        same(told(found), expected(wanted, self.kind))
+        same(told(found), expected(wanted, NAMES))
         self.check()
 
     def check(self) -> None:
