@@ -31,6 +31,7 @@ from watchline.index.choose import AutoIndex
 from watchline.index.islist import IntervalSkipList
 from watchline.index.result import Matches
 from watchline.index.scan import ScanIndex
+from watchline.index.spatialjoin import SpatialJoinIndex
 
 __all__ = ["Index", "Matches", "build"]
 
@@ -45,6 +46,7 @@ _CLASSES: tuple[type[Index], ...] = (
     FixedCells,
     VirtualConstructSquares,
     ContainmentEncodedSquares,
+    SpatialJoinIndex,
 )
 _KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in _CLASSES} | {"auto": AutoIndex}
 

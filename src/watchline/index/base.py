@@ -35,7 +35,7 @@ class Index(ABC):
 
     def stab(self, points: npt.ArrayLike) -> Matches:
         """The boxes that contain each point; points are (m,) for one dimension, else (m, d)."""
-        return search(self._fill, (checked_points(points, self.dims),), self._boxes.id_type)
+        return self._stab(checked_points(points, self.dims))
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:
         boxes = checked_boxes(lo, hi, ids, self.dims)
@@ -68,6 +68,10 @@ class Index(ABC):
         return self._boxes.nbytes + self._nbytes
 
     # --- what an index does
+
+    def _stab(self, points: Doubles) -> Matches:
+        """The answer for checked points, by `_fill` unless a kind knows better."""
+        return search(self._fill, (points,), self._boxes.id_type)
 
     @property
     @abstractmethod

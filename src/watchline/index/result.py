@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba as nb
@@ -58,14 +59,19 @@ def one_thread() -> Iterator[None]:
 
 def search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
     """All rows, by as many threads as Numba may use."""
+    return spread(partial(_search, fill), rows, id_type)
+
+
+def spread(answer: Callable[[Rows, Any], Matches], rows: Rows, id_type: Any) -> Matches:
+    """All rows, each thread answering its part of them."""
     count = len(rows[0])
     threads = _threads(count)
     if threads < 2:
-        return _search(fill, rows, id_type)
+        return answer(rows, id_type)
     cuts = np.linspace(0, count, threads + 1).astype(np.int64)
 
     def part(i: int) -> Matches:
-        return _search(fill, tuple(a[cuts[i] : cuts[i + 1]] for a in rows), id_type)
+        return answer(tuple(a[cuts[i] : cuts[i + 1]] for a in rows), id_type)
 
     with ThreadPoolExecutor(threads) as pool:
         return _joined(list(pool.map(part, range(threads))), cuts, pool)

@@ -44,6 +44,11 @@ def bit_length(value: Int) -> int:
     return int(value).bit_length()
 
 
+def trailing_zeros(value: Int) -> Any:
+    """The place of the lowest bit of a uint64 that is not zero."""
+    return np.uint64(bit_length(int(value) & -int(value)) - 1)
+
+
 @intrinsic
 def _prefetch(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -90,6 +95,19 @@ def _bit_length(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
         return builder.sub(ir.Constant(ir.IntType(64), 64), zeros)
 
     return types.int64(types.int64), generate
+
+
+@intrinsic
+def _trailing_zeros(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+@overload(trailing_zeros, strict=False)
+def _compiled_trailing_zeros(value: Any) -> Any:  # pragma: no cover - compiles
+    return lambda value: _trailing_zeros(np.uint64(value))
 
 
 @overload(bit_length, strict=False)

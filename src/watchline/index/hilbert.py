@@ -1,0 +1,107 @@
+"""Rows in the order of a Hilbert curve: neighbours in the order are neighbours in space.
+
+The curve runs through a grid whose cells hold about as many rows each in every dimension, so that
+it is as fine where rows crowd as elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.table import Integers
+
+# Bits of a place on the curve. It is as fine as they allow: a grid of 256 cells a side at most.
+BITS, FINEST = 32, 8
+# More dimensions than this and halving each once is too much: the curve is of the first.
+MOST = 16
+
+
+def curve_order(codes: npt.NDArray[np.uint16], dims: Integers, rows: Integers) -> Integers:
+    """These rows along the curve through the cells of these dimensions; codes are (rows, d)."""
+    chosen = dims[:MOST]
+    if len(rows) < 2 or not len(chosen):
+        return rows
+    bits = min(FINEST, BITS // len(chosen))
+    places = _places(codes, chosen, rows, bits)
+    # One sort of the place and the row together.
+    places <<= np.uint64(32)
+    places |= np.arange(len(rows), dtype=np.uint64)
+    places.sort()
+    return rows[(places & np.uint64(0xFFFF_FFFF)).astype(np.int64)]
+
+
+@nb.njit(cache=True, nogil=True)
+def _places(
+    codes: npt.NDArray[np.uint16], dims: Integers, rows: Integers, bits: int
+) -> npt.NDArray[np.uint64]:  # pragma: no cover - compiled
+    n = len(dims)
+    cells = np.empty((65_536, n), np.uint8)
+    for i in range(n):
+        _even_cells(codes, dims[i], rows, bits, cells, i)
+    places = np.empty(len(rows), np.uint64)
+    point = np.empty(n, np.uint64)
+    for at in range(len(rows)):
+        for i in range(n):
+            point[i] = cells[codes[rows[at], dims[i]], i]
+        places[at] = _place(point, bits)
+    return places
+
+
+@nb.njit(cache=True, nogil=True)
+def _even_cells(
+    codes: npt.NDArray[np.uint16],
+    dim: int,
+    rows: Integers,
+    bits: int,
+    cells: npt.NDArray[np.uint8],
+    column: int,
+) -> None:  # pragma: no cover - compiled
+    """The cell of each code, such that cells have equally many rows."""
+    counts = np.zeros(65_536, np.int32)
+    top = 0
+    for row in rows:
+        code = codes[row, dim]
+        counts[code] += 1
+        top = max(top, np.int64(code))
+    before = 0
+    for code in range(top + 1):
+        # A code's rows are together; their middle decides.
+        cells[code, column] = ((2 * before + counts[code]) << bits) // (2 * len(rows) + 1)
+        before += counts[code]
+
+
+@nb.njit(cache=True, nogil=True)
+def _place(point: npt.NDArray[Any], bits: int) -> int:  # pragma: no cover - compiled
+    """How far along the curve a cell is, after Skilling (2004); the point is overwritten.
+
+    From the largest cubes down, a cube's own curve is turned back into the standard position by
+    swapping and mirroring axes; what is left is a Gray code, whose bits taken in turn count.
+    """
+    n = len(point)
+    one = np.uint64(1)
+    for level in range(bits - 1, 0, -1):
+        bit = one << np.uint64(level)
+        lower = bit - one
+        for i in range(n):
+            if point[i] & bit:
+                point[0] ^= lower
+            else:
+                swapped = (point[0] ^ point[i]) & lower
+                point[0] ^= swapped
+                point[i] ^= swapped
+    for i in range(1, n):
+        point[i] ^= point[i - 1]
+    mirrored = np.uint64(0)
+    for level in range(bits - 1, 0, -1):
+        bit = one << np.uint64(level)
+        if point[n - 1] & bit:
+            mirrored ^= bit - one
+    place = np.uint64(0)
+    for level in range(bits - 1, -1, -1):
+        for i in range(n):
+            place = place << one | ((point[i] ^ mirrored) >> np.uint64(level) & one)
+    return place

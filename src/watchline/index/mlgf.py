@@ -1,0 +1,896 @@
+"""A multilevel grid file: boxes as points of a space with twice the dimensions.
+
+The corner transformation makes of a box the point (lo_1, hi_1, … lo_d, hi_d), each coordinate a
+*code*: the cell of the value on an axis whose cells hold about as many bounds each (`Scales`, an
+order-preserving hash). Boxes of all sizes, one-sided ones and those that overlap are points alike.
+
+Invariant: a leaf is a region of the code space, cut in two when it is full; the regions of all
+leaves are disjoint and cover the space. A directory node has the regions of up to `FANOUT`
+children; it, too, is cut in two when full, along a plane that cuts no child (there always is one,
+because regions come about by cuts from border to border), so all leaves are equally deep.
+
+Each child also has its *window*: for every dimension the least code of a lower bound and the
+greatest of an upper bound below it. A set of values between two codes can only be in boxes of
+children whose windows reach them, so a search follows those alone.
+
+A leaf is a chain of pages, seldom longer than one (boxes with one and the same point cannot be cut
+apart). A page has its boxes twice: their codes side by side, so that all are compared with a window
+by vector instructions, and for each box a list of its finite bounds, a word each, those of the
+narrowest dimension first: what a box does not bound takes no time where rows are compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.grid import cell_at, edged_axis
+from watchline.index.table import BoxTable, Doubles, Integers, Slots
+from watchline.index.vector import leaf
+
+Codes = npt.NDArray[np.uint16]
+Words = npt.NDArray[np.uint32]
+
+# Children of a directory node: their windows are compared a vector at a time.
+FANOUT = 64
+# Boxes of a page, and for how many bounds of each it has room.
+PAGE, BOUNDS = 64, 12
+# The codes of all dimensions have one table each in a search, which together fit into a cache.
+CODES, TABLES = 2**14, 2**17
+# More bounds than this are represented by some of them.
+SAMPLE = 2**17
+# The greatest code: that of no upper bound.
+CEILING = 65_535
+
+# The parts of a bound's word: its code, its side (twice the dimension, one more for an upper bound)
+# and whether values of its cell must be compared with the bound itself.
+SIDE, INEXACT = 16, 31
+
+
+class Scales(NamedTuple):
+    """The axes of all dimensions; a value's code is the number of edges at or below it."""
+
+    start: Doubles
+    inverse: Doubles
+    origin: Doubles
+    counts: Integers
+    edges: Doubles
+    guide: npt.NDArray[np.int32]
+
+    @property
+    def size(self) -> int:
+        """How many codes there are at most."""
+        return int(self.counts.max(initial=0)) + 1
+
+
+class Tree(NamedTuple):
+    """The arrays of the directory and the pages."""
+
+    # The root, the height (1: its children are leaves), nodes and pages in use.
+    state: Integers
+    # By node: children, their number, the parent.
+    child: Slots
+    size: Slots
+    parent: Slots
+    # By node, side and child: the region's first and last codes, and the window.
+    first: Codes
+    last: Codes
+    window: Codes
+    # By page: how many boxes it has, the next page of the chain, the node above (of a first page).
+    count: Slots
+    next: Slots
+    above: Slots
+    # By page and box: slot, id, where its bounds begin and end; by page, side and box: its point.
+    slots: Slots
+    ids: Integers
+    begin: Slots
+    end: Slots
+    codes: Codes
+    # By page: the bounds of its boxes, one box after the other.
+    words: Words
+    # By slot: the point, and the leaf.
+    points: Codes
+    leaves: Slots
+
+
+ROOT, HEIGHT, NODES, PAGES = range(4)
+
+
+class MultilevelGridFile:
+    """Boxes of a table by slot; `tree` and `scales` are what kernels search."""
+
+    def __init__(self, dims: int):
+        self.dims = dims
+        self.clear()
+
+    def clear(self) -> None:
+        self.built_for = self.entered = 0
+        self._make(scales_of(np.empty((0, self.dims)), np.empty((0, self.dims))), 0)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in (*self.scales, *self.tree))
+
+    def build(self, boxes: BoxTable) -> None:
+        """Anew, with scales for the boxes there are."""
+        slots = boxes.living()
+        self._make(scales_of(boxes.lo[slots], boxes.hi[slots]), len(boxes.rows))
+        self.built_for, self.entered = len(slots), 0
+        self.add(slots, boxes)
+
+    def _make(self, scales: Scales, slots: int) -> None:
+        sides, nodes, pages = 2 * self.dims, 2, 8
+        self.scales = scales
+        room = max(PAGE * min(sides, BOUNDS), 4 * sides)
+        self.tree = Tree(
+            state=np.array([0, 1, 1, 1]),
+            child=np.zeros((nodes, FANOUT), np.int32),
+            size=np.zeros(nodes, np.int32),
+            parent=np.full(nodes, -1, np.int32),
+            first=np.zeros((nodes, sides, FANOUT), np.uint16),
+            last=np.full((nodes, sides, FANOUT), CEILING, np.uint16),
+            window=np.zeros((nodes, sides, FANOUT), np.uint16),
+            count=np.zeros(pages, np.int32),
+            next=np.full(pages, -1, np.int32),
+            above=np.zeros(pages, np.int32),
+            slots=np.empty((pages, PAGE), np.int32),
+            ids=np.empty((pages, PAGE), np.int64),
+            begin=np.empty((pages, PAGE), np.int32),
+            end=np.empty((pages, PAGE), np.int32),
+            codes=np.empty((pages, sides, PAGE), np.uint16),
+            words=np.empty((pages, room), np.uint32),
+            points=np.empty((slots, sides), np.uint16),
+            leaves=np.empty(slots, np.int32),
+        )
+        # One leaf, which has all there is.
+        self.tree.size[0] = 1
+        _shut(self.tree.window, 0, 0)
+
+    def add(self, slots: Slots, boxes: BoxTable) -> None:
+        lo, hi, ids = boxes.lo, boxes.hi, boxes.ids
+        self.entered += len(slots)
+        self._reserve_slots(len(lo))
+        transform(self.scales, self.tree.points, slots, lo, hi)
+        if len(slots) == 1 and append(self.scales, self.tree, slots[0], lo, hi, ids):
+            return
+        leaves = route(self.tree, slots)
+        order = np.argsort(leaves, kind="stable")
+        work, stack = gather(self.scales, self.tree, slots[order], leaves[order], lo, hi, ids)
+        top = len(stack)
+        while top:
+            stack, top = settle(self.scales, self.tree, work, stack, top, lo, hi, ids)
+            if top:
+                self._reserve_pages()
+
+    def discard(self, slots: Slots) -> None:
+        remove(self.tree, slots)
+
+    def _reserve_slots(self, slots: int) -> None:
+        have = len(self.tree.leaves)
+        if slots > have:
+            self.tree = self.tree._replace(
+                points=longer(self.tree.points, slots), leaves=longer(self.tree.leaves, slots)
+            )
+
+    def _reserve_pages(self) -> None:
+        """Room for half as many nodes and pages again."""
+        old = self.tree
+        nodes, pages = int(old.state[NODES]), int(old.state[PAGES])
+        nodes, pages = 2 * nodes + 8, pages + pages // 2 + 64
+        changed: dict[str, Any] = {}
+        for name in ("child", "size", "parent", "first", "last", "window"):
+            changed[name] = longer(getattr(old, name), nodes)
+        for name in ("count", "next", "above", "slots", "ids", "begin", "end", "codes", "words"):
+            changed[name] = longer(getattr(old, name), pages)
+        self.tree = old._replace(**changed)
+
+
+def longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    longer = np.empty((max(size, len(array)), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def scales_of(lo: Doubles, hi: Doubles) -> Scales:
+    """Axes whose edges are the bounds, or, if these are very many, as many as there are codes."""
+    dims = lo.shape[1]
+    most = CODES
+    while most * dims > TABLES and most > 256:
+        most //= 2
+    step = max(1, len(lo) * 2 // SAMPLE)
+    axes = []
+    for d in range(dims):
+        bounds = np.concatenate([lo[::step, d], hi[::step, d]])
+        edges = np.unique(bounds[np.isfinite(bounds)])
+        if len(edges) >= most:
+            edges = edges[np.linspace(0, len(edges) - 1, most - 1).astype(np.int64)]
+        axes.append(edged_axis(edges) if len(edges) else None)
+    count = max((len(axis.edges) for axis in axes if axis), default=0)
+    scales = Scales(
+        start=np.zeros(dims),
+        inverse=np.zeros(dims),
+        origin=np.zeros(dims),
+        counts=np.zeros(dims, np.int64),
+        edges=np.full((dims, count), np.inf),
+        guide=np.zeros((dims, count + 3), np.int32),
+    )
+    for d, axis in enumerate(axes):
+        if axis:
+            scales.start[d], scales.inverse[d], scales.origin[d] = axis[:3]
+            scales.counts[d] = len(axis.edges)
+            scales.edges[d, : len(axis.edges)] = axis.edges
+            scales.guide[d, : len(axis.guide)] = axis.guide
+    return scales
+
+
+@leaf(inline="always")
+def code_of(scales: Scales, d: int, value: float) -> int:  # pragma: no cover - compiled
+    """The code of a value that is not NaN."""
+    n = scales.counts[d]
+    if n == 0:
+        return 0
+    return cell_at(
+        scales.start[d],
+        scales.inverse[d],
+        scales.origin[d],
+        n + 1,
+        scales.edges[d, :n],
+        scales.guide[d, : n + 3],
+        value,
+    )
+
+
+# --- boxes to points and words
+
+
+@nb.njit(cache=True, nogil=True)
+def transform(
+    scales: Scales, points: Codes, slots: Slots, lo: Doubles, hi: Doubles
+) -> None:  # pragma: no cover - compiled
+    """The corner transformation. The code of an upper bound is that of the values just below it."""
+    for slot in slots:
+        for d in range(lo.shape[1]):
+            points[slot, 2 * d] = code_of(scales, d, lo[slot, d])
+            points[slot, 2 * d + 1] = CEILING
+            if hi[slot, d] < np.inf:
+                code = code_of(scales, d, hi[slot, d])
+                points[slot, 2 * d + 1] = code - _is_edge(scales, d, code, hi[slot, d])
+
+
+@leaf(inline="always")
+def _is_edge(scales: Scales, d: int, code: int, bound: float) -> bool:  # pragma: no cover
+    return code > 0 and scales.edges[d, code - 1] == bound
+
+
+@leaf()
+def bounds_of(lo: Doubles, hi: Doubles, slot: int) -> int:  # pragma: no cover - compiled
+    """How many finite bounds a box has."""
+    n = 0
+    for d in range(lo.shape[1]):
+        n += (lo[slot, d] > -np.inf) + (hi[slot, d] < np.inf)
+    return n
+
+
+@leaf()
+def write_bounds(
+    scales: Scales, points: Codes, words: Words, begin: int, slot: int, lo: Doubles, hi: Doubles
+) -> int:  # pragma: no cover - compiled
+    """Write a box's bounds from `begin` on, by how many codes their dimension has within them."""
+    end = begin
+    for d in range(lo.shape[1]):
+        start = end
+        if lo[slot, d] > -np.inf:
+            words[end] = _word(scales, d, 2 * d, lo[slot, d])
+            end += 1
+        if hi[slot, d] < np.inf:
+            words[end] = _word(scales, d, 2 * d + 1, hi[slot, d])
+            end += 1
+        at, width = start, _width(scales, points, slot, d)
+        while at > begin and end > start:
+            if _width(scales, points, slot, dimension(words[at - 1])) <= width:
+                break
+            at -= 1
+        _rotate(words, at, start, end)
+    return end
+
+
+@leaf(inline="always")
+def _word(scales: Scales, d: int, side: int, bound: float) -> int:  # pragma: no cover - compiled
+    code = code_of(scales, d, bound)
+    return code | side << SIDE | (not _is_edge(scales, d, code, bound)) << INEXACT
+
+
+@leaf(inline="always")
+def dimension(word: int) -> int:  # pragma: no cover - compiled
+    return np.int64(word) >> SIDE + 1 & 0x3FFF
+
+
+@leaf(inline="always")
+def _width(scales: Scales, points: Codes, slot: int, d: int) -> float:  # pragma: no cover
+    """The part of a dimension's codes that is within a box's bounds."""
+    codes = scales.counts[d] + 1
+    return (
+        min(np.int64(points[slot, 2 * d + 1]) + 1, codes) - np.int64(points[slot, 2 * d])
+    ) / codes
+
+
+@leaf()
+def _rotate(words: Words, at: int, begin: int, end: int) -> None:  # pragma: no cover - compiled
+    """Move the words begin:end before those from `at` on."""
+    for i in range(begin, end):
+        word = words[i]
+        for j in range(i, at + i - begin, -1):
+            words[j] = words[j - 1]
+        words[at + i - begin] = word
+
+
+# --- windows
+
+
+@leaf(inline="always")
+def _shut(window: Codes, node: int, k: int) -> None:  # pragma: no cover - compiled
+    """The window of nothing."""
+    for side in range(0, window.shape[1], 2):
+        window[node, side, k] = CEILING
+        window[node, side + 1, k] = 0
+
+
+@leaf(inline="always")
+def _widen(
+    window: Codes, node: int, k: int, side: int, low: int, high: int
+) -> None:  # pragma: no cover
+    window[node, side, k] = min(window[node, side, k], low)
+    window[node, side + 1, k] = max(window[node, side + 1, k], high)
+
+
+@leaf()
+def _place_of(tree: Tree, node: int, below: int) -> int:  # pragma: no cover - compiled
+    """Which child of the node this is."""
+    k = 0
+    while tree.child[node, k] != below:
+        k += 1
+    return k
+
+
+@leaf()
+def _widen_path(tree: Tree, page: int, slot: int) -> None:  # pragma: no cover - compiled
+    """Let all windows above a leaf reach a point."""
+    below, node = page, np.int64(tree.above[page])
+    while node >= 0:
+        k = _place_of(tree, node, below)
+        for side in range(0, tree.points.shape[1], 2):
+            low, high = tree.points[slot, side], tree.points[slot, side + 1]
+            _widen(tree.window, node, k, side, low, high)
+        below, node = node, np.int64(tree.parent[node])
+
+
+# --- finding the leaf of a point
+
+
+@nb.njit(cache=True, nogil=True)
+def route(tree: Tree, slots: Slots) -> Slots:  # pragma: no cover - compiled
+    """The leaf whose region has each point."""
+    leaves = np.empty(len(slots), np.int32)
+    for i in range(len(slots)):
+        leaves[i] = _leaf_of(tree, slots[i])
+    return leaves
+
+
+@nb.njit(cache=True, nogil=True)
+def _leaf_of(tree: Tree, slot: int) -> int:  # pragma: no cover - compiled
+    node = tree.state[ROOT]
+    for _ in range(tree.state[HEIGHT]):
+        found = 0
+        for k in range(tree.size[node]):
+            inside = True
+            for side in range(tree.points.shape[1]):
+                code = tree.points[slot, side]
+                inside &= (tree.first[node, side, k] <= code) & (code <= tree.last[node, side, k])
+            if inside:
+                found = k
+                break
+        node = np.int64(tree.child[node, found])
+    return node
+
+
+# --- taking boxes in
+
+
+@nb.njit(cache=True, nogil=True)
+def append(
+    scales: Scales, tree: Tree, slot: int, lo: Doubles, hi: Doubles, ids: Integers
+) -> bool:  # pragma: no cover - compiled
+    """Enter one box if its leaf has room."""
+    page = _leaf_of(tree, slot)
+    if tree.next[page] >= 0 or not _has_room(tree, page, 1, bounds_of(lo, hi, slot)):
+        return False
+    _append(scales, tree, page, page, slot, lo, hi, ids)
+    return True
+
+
+@leaf()
+def _has_room(tree: Tree, page: int, boxes: int, bounds: int) -> bool:  # pragma: no cover
+    count = np.int64(tree.count[page])
+    used = np.int64(tree.end[page, count - 1]) if count else 0
+    return count + boxes <= PAGE and used + bounds <= tree.words.shape[1]
+
+
+@leaf()
+def _append(
+    scales: Scales,
+    tree: Tree,
+    first: int,
+    page: int,
+    slot: int,
+    lo: Doubles,
+    hi: Doubles,
+    ids: Integers,
+) -> None:  # pragma: no cover - compiled
+    """A box into a page of the leaf that begins with the page `first`."""
+    k = np.int64(tree.count[page])
+    tree.count[page] += 1
+    tree.slots[page, k] = slot
+    tree.ids[page, k] = ids[slot]
+    for side in range(tree.points.shape[1]):
+        tree.codes[page, side, k] = tree.points[slot, side]
+    begin = np.int64(tree.end[page, k - 1]) if k else 0
+    tree.begin[page, k] = begin
+    tree.end[page, k] = write_bounds(scales, tree.points, tree.words[page], begin, slot, lo, hi)
+    tree.leaves[slot] = first
+    _widen_path(tree, first, slot)
+
+
+@nb.njit(cache=True, nogil=True)
+def gather(
+    scales: Scales,
+    tree: Tree,
+    slots: Slots,
+    leaves: Slots,
+    lo: Doubles,
+    hi: Doubles,
+    ids: Integers,
+) -> tuple[Slots, Integers]:  # pragma: no cover - compiled
+    """Boxes, ordered by leaf, into those leaves that have room.
+
+    The others are emptied: gives their boxes and the new ones, and for each such leaf its number
+    and its run of them.
+    """
+    work = np.empty(len(slots) + PAGE, np.int32)
+    stack = np.empty((64, 3), np.int64)
+    taken, top, i = 0, 0, 0
+    while i < len(slots):
+        page, j, bounds = np.int64(leaves[i]), i, 0
+        while j < len(slots) and leaves[j] == page:
+            bounds += bounds_of(lo, hi, slots[j])
+            j += 1
+        if tree.next[page] < 0 and _has_room(tree, page, j - i, bounds):
+            for k in range(i, j):
+                _append(scales, tree, page, page, slots[k], lo, hi, ids)
+        else:
+            start, chained = taken, page
+            while chained >= 0:
+                count = tree.count[chained]
+                work = _with_room(work, taken, count + j - i)
+                work[taken : taken + count] = tree.slots[chained, :count]
+                taken += count
+                tree.count[chained] = 0
+                chained = np.int64(tree.next[chained])
+            work[taken : taken + j - i] = slots[i:j]
+            taken += j - i
+            stack = _with_room(stack, top, 1)
+            stack[top, 0], stack[top, 1], stack[top, 2] = page, start, taken
+            top += 1
+        i = j
+    return work[:taken], stack[:top]
+
+
+@nb.njit(cache=True, nogil=True)
+def _with_room(
+    array: npt.NDArray[Any], taken: int, more: int
+) -> npt.NDArray[Any]:  # pragma: no cover
+    """The array itself, or a longer one if there is no room for more."""
+    if taken + more <= len(array):
+        return array
+    longer = np.empty((2 * (taken + more), *array.shape[1:]), array.dtype)
+    longer[:taken] = array[:taken]
+    return longer
+
+
+@nb.njit(cache=True, nogil=True)
+def settle(
+    scales: Scales,
+    tree: Tree,
+    work: Slots,
+    stack: Integers,
+    top: int,
+    lo: Doubles,
+    hi: Doubles,
+    ids: Integers,
+) -> tuple[Integers, int]:  # pragma: no cover - compiled
+    """Boxes into empty leaves, which are cut until each has room for its own.
+
+    The stack has leaves, each with its run of `work`. Ends when it is empty, or when there may not
+    be enough nodes or pages; gives what is left of it.
+    """
+    scratch = np.empty(len(work), np.int32)
+    while top:
+        page, begin, end = stack[top - 1]
+        if tree.state[NODES] + tree.state[HEIGHT] + 2 > len(tree.size):
+            break
+        if tree.state[PAGES] + 2 > len(tree.count):
+            break
+        side, plane = -1, 0
+        if not _fits(work[begin:end], tree.words.shape[1], lo, hi):
+            side, plane = _cut(scales, tree.points, work[begin:end])
+        if side < 0:
+            taken = _fill(scales, tree, page, work, begin, end, lo, hi, ids)
+            stack[top - 1, 1] = taken
+            top -= taken == end
+            continue
+        middle = _part(tree.points, work, scratch, begin, end, side, plane)
+        right = _cut_leaf(tree, page, side, plane)
+        stack = _with_room(stack, top, 1)
+        stack[top - 1, 2] = middle
+        stack[top, 0], stack[top, 1], stack[top, 2] = right, middle, end
+        top += 1
+    return stack, top
+
+
+@leaf()
+def _fits(slots: Slots, room: int, lo: Doubles, hi: Doubles) -> bool:  # pragma: no cover
+    if len(slots) > PAGE:
+        return False
+    bounds = 0
+    for slot in slots:
+        bounds += bounds_of(lo, hi, slot)
+    return bounds <= room
+
+
+@nb.njit(cache=True, nogil=True)
+def _fill(
+    scales: Scales,
+    tree: Tree,
+    first: int,
+    work: Slots,
+    begin: int,
+    end: int,
+    lo: Doubles,
+    hi: Doubles,
+    ids: Integers,
+) -> int:  # pragma: no cover - compiled
+    """Boxes into the chain of a leaf, which grows as long as there are pages; where it ended."""
+    page = first
+    for i in range(begin, end):
+        while not _has_room(tree, page, 1, bounds_of(lo, hi, work[i])):
+            if tree.next[page] < 0:
+                if tree.state[PAGES] == len(tree.count):
+                    return i
+                tree.next[page] = _new_page(tree)
+            page = np.int64(tree.next[page])
+        _append(scales, tree, first, page, work[i], lo, hi, ids)
+    return end
+
+
+@leaf()
+def _new_page(tree: Tree) -> int:  # pragma: no cover - compiled
+    page = tree.state[PAGES]
+    tree.state[PAGES] += 1
+    tree.count[page] = 0
+    tree.next[page] = -1
+    tree.above[page] = -1
+    return page
+
+
+# --- cuts
+
+# Points that are looked at to choose a cut.
+_LOOK = 256
+
+
+@nb.njit(cache=True, nogil=True)
+def _cut(scales: Scales, points: Codes, slots: Slots) -> tuple[int, int]:  # pragma: no cover
+    """The side and the plane to cut a leaf of these boxes at; side -1 if they are one point.
+
+    For each side the plane is at the median. The best makes the windows of the halves small: a
+    half counts by how many boxes it has and how much of its dimension they reach.
+    """
+    n, sides = len(slots), points.shape[1]
+    step = (n + _LOOK - 1) // _LOOK
+    seen = np.empty((n + step - 1) // step, np.uint16)
+    best, best_side, best_plane = np.inf, -1, 0
+    for side in range(sides):
+        for i in range(len(seen)):
+            seen[i] = points[slots[i * step], side]
+        seen.sort()
+        plane = np.int64(seen[len(seen) // 2])
+        if plane == seen[0]:
+            # All up to the median are alike: the plane is at the first that is not.
+            i = np.searchsorted(seen, plane + 1)
+            if i == len(seen):
+                continue
+            plane = np.int64(seen[i])
+        cost = _cost(scales, points, slots, step, side, plane)
+        if cost < best:
+            best, best_side, best_plane = cost, side, plane
+    if best_side < 0 and step > 1:
+        return _any_cut(points, slots)
+    return best_side, best_plane
+
+
+@nb.njit(cache=True, nogil=True)
+def _cost(
+    scales: Scales, points: Codes, slots: Slots, step: int, side: int, plane: int
+) -> float:  # pragma: no cover - compiled
+    """How many of the boxes a search of this dimension will meet, from 0 to 1."""
+    d = side // 2
+    count = np.zeros(2)
+    low, high = np.full(2, np.int64(CEILING)), np.zeros(2, np.int64)
+    for i in range(0, len(slots), step):
+        half = np.int64(points[slots[i], side] >= plane)
+        count[half] += 1
+        low[half] = min(low[half], points[slots[i], 2 * d])
+        high[half] = max(high[half], points[slots[i], 2 * d + 1])
+    codes = scales.counts[d] + 1
+    reach = np.minimum(high + 1, codes) - np.minimum(low, codes)
+    every = min(high.max() + 1, codes) - low.min()
+    return (count * reach).sum() / (count.sum() * every)
+
+
+@nb.njit(cache=True, nogil=True)
+def _any_cut(points: Codes, slots: Slots) -> tuple[int, int]:  # pragma: no cover - compiled
+    """A cut that sets some box apart, if there is one."""
+    for side in range(points.shape[1]):
+        for slot in slots:
+            if points[slot, side] != points[slots[0], side]:
+                return side, max(points[slot, side], points[slots[0], side])
+    return -1, 0
+
+
+@leaf()
+def _part(
+    points: Codes, work: Slots, scratch: Slots, begin: int, end: int, side: int, plane: int
+) -> int:  # pragma: no cover - compiled
+    """Those below the plane first, all else in its order; where the others begin."""
+    at, others = begin, 0
+    for i in range(begin, end):
+        if points[work[i], side] < plane:
+            work[at] = work[i]
+            at += 1
+        else:
+            scratch[others] = work[i]
+            others += 1
+    for i in range(others):
+        work[at + i] = scratch[i]
+    return at
+
+
+@nb.njit(cache=True, nogil=True)
+def _cut_leaf(tree: Tree, page: int, side: int, plane: int) -> int:  # pragma: no cover - compiled
+    """Cut the region of an empty leaf; the leaf of its upper part."""
+    while tree.size[tree.above[page]] == FANOUT:
+        # The highest node that is full and has a parent with room.
+        node = np.int64(tree.above[page])
+        while tree.parent[node] >= 0 and tree.size[tree.parent[node]] == FANOUT:
+            node = np.int64(tree.parent[node])
+        _cut_node(tree, node)
+    node = np.int64(tree.above[page])
+    right = _new_page(tree)
+    tree.above[right] = node
+    k = _place_of(tree, node, page)
+    _shut(tree.window, node, k)
+    _copy_child(tree, node, k, right, side, plane)
+    return right
+
+
+@nb.njit(cache=True, nogil=True)
+def _copy_child(
+    tree: Tree, node: int, k: int, right: int, side: int, plane: int
+) -> None:  # pragma: no cover - compiled
+    """Cut child k's region in two; the upper part belongs to a new child with the same window."""
+    new = np.int64(tree.size[node])
+    tree.size[node] += 1
+    tree.child[node, new] = right
+    tree.first[node, :, new] = tree.first[node, :, k]
+    tree.last[node, :, new] = tree.last[node, :, k]
+    tree.window[node, :, new] = tree.window[node, :, k]
+    tree.last[node, side, k] = plane - 1
+    tree.first[node, side, new] = plane
+
+
+@nb.njit(cache=True, nogil=True)
+def _cut_node(tree: Tree, node: int) -> None:  # pragma: no cover - compiled
+    """Cut a full node in two; its parent, a new one above the root, has room for the second."""
+    side, plane = _plane(tree, node)
+    if tree.parent[node] < 0:
+        root = _new_node(tree)
+        tree.size[root] = 1
+        tree.child[root, 0] = node
+        tree.first[root, :, 0] = 0
+        tree.last[root, :, 0] = CEILING
+        tree.parent[node] = root
+        tree.state[ROOT] = root
+        tree.state[HEIGHT] += 1
+    parent = np.int64(tree.parent[node])
+    right = _new_node(tree)
+    tree.parent[right] = parent
+    lowest = _height_of(tree, node) == 1
+    kept, moved = 0, 0
+    for k in range(FANOUT):
+        upper = tree.first[node, side, k] >= plane
+        to, at = (right, moved) if upper else (node, kept)
+        below = tree.child[node, k]
+        tree.child[to, at] = below
+        tree.first[to, :, at] = tree.first[node, :, k]
+        tree.last[to, :, at] = tree.last[node, :, k]
+        tree.window[to, :, at] = tree.window[node, :, k]
+        if upper:
+            moved += 1
+            if lowest:
+                tree.above[below] = right
+            else:
+                tree.parent[below] = right
+        else:
+            kept += 1
+    tree.size[node], tree.size[right] = kept, moved
+    at = _place_of(tree, parent, node)
+    _copy_child(tree, parent, at, right, side, plane)
+    _unite(tree, parent, at, node)
+    _unite(tree, parent, np.int64(tree.size[parent]) - 1, right)
+
+
+@leaf()
+def _new_node(tree: Tree) -> int:  # pragma: no cover - compiled
+    node = tree.state[NODES]
+    tree.state[NODES] += 1
+    tree.size[node] = 0
+    tree.parent[node] = -1
+    return node
+
+
+@leaf()
+def _height_of(tree: Tree, node: int) -> int:  # pragma: no cover - compiled
+    height = tree.state[HEIGHT]
+    while tree.parent[node] >= 0:
+        node = np.int64(tree.parent[node])
+        height -= 1
+    return height
+
+
+@leaf()
+def _unite(tree: Tree, parent: int, at: int, node: int) -> None:  # pragma: no cover - compiled
+    """A child's window is that of all below it."""
+    _shut(tree.window, parent, at)
+    for k in range(tree.size[node]):
+        for side in range(0, tree.window.shape[1], 2):
+            low, high = tree.window[node, side, k], tree.window[node, side + 1, k]
+            _widen(tree.window, parent, at, side, low, high)
+
+
+@nb.njit(cache=True, nogil=True)
+def _plane(tree: Tree, node: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """The plane that divides the children best among those that cut none of their regions."""
+    best, best_side, best_plane = 0, -1, 0
+    for side in range(tree.first.shape[1]):
+        for k in range(FANOUT):
+            plane = tree.first[node, side, k]
+            below, above = 0, 0
+            for j in range(FANOUT):
+                below += tree.last[node, side, j] < plane
+                above += tree.first[node, side, j] >= plane
+            if below + above == FANOUT and min(below, above) > best:
+                best, best_side, best_plane = min(below, above), side, np.int64(plane)
+    return best_side, best_plane
+
+
+# --- letting boxes go
+
+
+@nb.njit(cache=True, nogil=True)
+def remove(tree: Tree, slots: Slots) -> None:  # pragma: no cover - compiled
+    """Take boxes out of their pages. Windows stay as they are."""
+    for slot in slots:
+        page = np.int64(tree.leaves[slot])
+        k = _find(tree, page, slot)
+        while k < 0:
+            page = np.int64(tree.next[page])
+            k = _find(tree, page, slot)
+        length = tree.end[page, k] - tree.begin[page, k]
+        last = np.int64(tree.count[page]) - 1
+        for i in range(tree.begin[page, k], tree.end[page, last] - length):
+            tree.words[page, i] = tree.words[page, i + length]
+        for j in range(k, last):
+            tree.slots[page, j] = tree.slots[page, j + 1]
+            tree.ids[page, j] = tree.ids[page, j + 1]
+            tree.begin[page, j] = tree.begin[page, j + 1] - length
+            tree.end[page, j] = tree.end[page, j + 1] - length
+        for side in range(tree.codes.shape[1]):
+            for j in range(k, last):
+                tree.codes[page, side, j] = tree.codes[page, side, j + 1]
+        tree.count[page] = last
+
+
+@leaf()
+def _find(tree: Tree, page: int, slot: int) -> int:  # pragma: no cover - compiled
+    for k in range(tree.count[page]):
+        if tree.slots[page, k] == slot:
+            return k
+    return -1
+
+
+# --- search
+
+
+class Room(NamedTuple):
+    """What a search of the grid file needs to write to."""
+
+    marks: npt.NDArray[np.uint8]
+    stack: Integers
+    pages: Slots
+    kept: Slots
+
+
+@nb.njit(cache=True, nogil=True)
+def room_for(tree: Tree) -> Room:  # pragma: no cover - compiled
+    return Room(
+        np.empty(max(FANOUT, PAGE), np.uint8),
+        np.empty(2 * FANOUT * (tree.state[HEIGHT] + 1), np.int64),
+        np.empty(len(tree.count), np.int32),
+        np.empty(PAGE, np.int32),
+    )
+
+
+@leaf()
+def pages_within(
+    tree: Tree, low: Codes, high: Codes, room: Room
+) -> int:  # pragma: no cover - compiled
+    """The pages whose boxes may hold values from `low` to `high` in each dimension; how many."""
+    dims, found = len(low), 0
+    marks, stack, pages = room.marks, room.stack, room.pages
+    stack[0], stack[1] = tree.state[ROOT], tree.state[HEIGHT]
+    top = 1
+    while top:
+        top -= 1
+        node, height = stack[2 * top], stack[2 * top + 1]
+        size = tree.size[node]
+        for k in range(FANOUT):
+            marks[k] = k < size
+        for d in range(dims):
+            least, most = low[d], high[d]
+            lower, upper = tree.window[node, 2 * d], tree.window[node, 2 * d + 1]
+            for k in range(FANOUT):
+                marks[k] &= (lower[k] <= most) & (upper[k] >= least)
+        for k in range(size):
+            if not marks[k]:
+                continue
+            child = tree.child[node, k]
+            if height > 1:
+                stack[2 * top], stack[2 * top + 1] = child, height - 1
+                top += 1
+            else:
+                while child >= 0:
+                    pages[found] = child
+                    found += 1
+                    child = tree.next[child]
+    return found
+
+
+@leaf(inline="always")
+def boxes_within(
+    tree: Tree, page: int, low: Codes, high: Codes, marks: npt.NDArray[np.uint8], kept: Slots
+) -> int:  # pragma: no cover - compiled
+    """The boxes of a page that may hold values from `low` to `high` in each dimension; how many."""
+    for k in range(PAGE):
+        marks[k] = 1
+    for d in range(len(low)):
+        least, most = low[d], high[d]
+        lower, upper = tree.codes[page, 2 * d], tree.codes[page, 2 * d + 1]
+        for k in range(PAGE):
+            marks[k] &= (lower[k] <= most) & (upper[k] >= least)
+    n = np.uint64(0)
+    for k in range(tree.count[page]):
+        kept[n] = k
+        n += np.uint64(marks[k])
+    return np.int64(n)

@@ -1,0 +1,613 @@
+"""`spatialjoin`: rows and boxes are regions of one space, and a batch of rows is joined with all.
+
+The boxes stand in a multilevel grid file (mlgf.py). The rows of a batch are put into the order of a
+Hilbert curve and cut into *data clusters* of N_dc rows. A cluster is joined as one: the pages its
+values may be in are found once, and each box there is compared with all its rows at once.
+
+That comparison is by bits. In each dimension the values of a cluster are sorted, and for every
+place in that order there is a mask of the rows before it and one of those from it on; a bound falls
+on a place, found in a table by its code, and the rows within a box are the conjunction of the masks
+of its bounds. What a box does not bound is not looked at.
+
+Invariant: the answer is the scan's (I4). Cost of a cluster: its tables (as many entries as there
+are codes, in each dimension), then for each box of the pages it meets one mask per bound, then its
+matches. One row, and a few, are compared with the boxes of their pages one by one (the immediate
+mode); tables would not pay.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.errors import InvalidQuery
+from watchline.index.base import Index
+from watchline.index.constructs import GROWN, SHRUNK
+from watchline.index.hilbert import curve_order
+from watchline.index.mlgf import (
+    CEILING,
+    INEXACT,
+    PAGE,
+    SIDE,
+    Codes,
+    MultilevelGridFile,
+    Room,
+    Scales,
+    Tree,
+    boxes_within,
+    code_of,
+    longer,
+    pages_within,
+    room_for,
+)
+from watchline.index.result import Matches, spread
+from watchline.index.table import Doubles, Integers, Slots
+from watchline.index.vector import leaf, trailing_zeros
+
+Masks = npt.NDArray[np.uint64]
+
+# Rows for which each is searched alone.
+FEW = 12
+# Clusters there are: masks of one to sixteen words.
+SIZES = (64, 128, 256, 512, 1_024)
+# Rows that are ordered together. More lie closer to each other, and their masks take more room.
+LEAST, MOST = 2_048, 65_536
+# Bytes of the masks kept until the matches of each row are counted.
+KEPT = 2**25
+# Bounds of a box that are compared before it is asked if any row is left.
+STRIDE = 6
+# A cluster's rank tables mark the codes that some value has.
+OCCUPIED = 15
+
+# Nanoseconds of the cost model, by `bench.spatial table3`: a row and dimension sorted into a
+# cluster, an entry of its tables, a page met, a bound's mask and a word of it, a match.
+SORTED, TABLED, MET, MASKED, WORD, FOUND = 20.0, 0.1, 40.0, 2.0, 0.3, 2.5
+# A box's bounds that are compared with one row.
+COMPARED = 2.5
+
+
+class SpatialJoinIndex(Index):
+    """`N_dc` is the number of rows of a data cluster, chosen for each batch if not given.
+
+    `lenient`: a dimension in which a box has no bound is not looked at, so that NaN and ±inf there
+    do not matter.
+    """
+
+    kind = "spatialjoin"
+
+    def __init__(self, dims: int, N_dc: int | None = None, lenient: bool = False):
+        super().__init__(dims)
+        if N_dc is not None and N_dc not in SIZES:
+            raise InvalidQuery(f"N_dc must be one of {', '.join(map(str, SIZES))}, not {N_dc!r}")
+        self._cluster_rows, self._lenient = N_dc, lenient
+        self._file = MultilevelGridFile(dims)
+        # Matches of a row as far as seen: room for the next.
+        self._room = 1_024
+
+    @property
+    def _nbytes(self) -> int:
+        return self._file.nbytes
+
+    def explain(self) -> str:
+        tree = self._file.tree
+        return f"{super().explain()}; {int(tree.state[3]):,} pages, {int(tree.state[1])} levels"
+
+    def _add(self, slots: Slots) -> None:
+        boxes = self._boxes
+        if self._file.entered + len(slots) > GROWN * self._file.built_for + 256:
+            self._file.build(boxes)
+        else:
+            self._file.add(slots, boxes)
+
+    def _discard(self, slots: Slots) -> None:
+        self._file.discard(slots)
+
+    def _settle(self) -> None:
+        boxes = self._boxes
+        if not len(boxes):
+            self._file.clear()
+        elif boxes.sparse or SHRUNK * len(boxes) < self._file.built_for:
+            boxes.compact()
+            self._file.build(boxes)
+
+    # --- one by one
+
+    def _fill(
+        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+    ) -> tuple[int, int]:
+        boxes, file = self._boxes, self._file
+        return _immediate(
+            file.scales,
+            file.tree,
+            boxes.lo,
+            boxes.hi,
+            self._lenient,
+            points,
+            offsets,
+            found,
+            row,
+            at,
+        )
+
+    # --- in batches
+
+    def _stab(self, points: Doubles) -> Matches:
+        return spread(self._joined, (points,), self._boxes.id_type)
+
+    def _joined(self, rows: tuple[npt.NDArray[Any], ...], id_type: Any) -> Matches:
+        [points] = rows
+        if len(points) <= FEW:
+            return self._one_by_one(points, id_type)
+        offsets = np.empty(len(points) + 1, np.int64)
+        offsets[0] = 0
+        found = np.empty(0, id_type)
+        row, at, size = 0, 0, 4 * LEAST
+        while row < len(points):
+            end = min(row + size, len(points))
+            hits = self._join(points[row:end])
+            counts = np.zeros(end - row + 1, np.int64)
+            counts[0] = at
+            _count(hits, counts[1:])
+            np.cumsum(counts, out=offsets[row : end + 1])
+            taken = int(offsets[end])
+            if taken > len(found):
+                # What the rows to come will need if they are like those so far, and some more.
+                larger = np.empty(int(1.05 * taken * len(points) / end) + 64, id_type)
+                larger[:at] = found[:at]
+                found = larger
+            _scatter(hits, offsets[row:end], found)
+            size = max(LEAST, min(MOST, int(size * KEPT / (hits.masks.nbytes + 1))))
+            row, at = end, taken
+        found.resize(at, refcheck=False)
+        return Matches(offsets, found)
+
+    def _one_by_one(self, points: Doubles, id_type: Any) -> Matches:
+        offsets = np.empty(len(points) + 1, np.int64)
+        offsets[0] = 0
+        found = np.empty(len(points) * self._room, id_type)
+        row, at = self._fill(points, offsets, found, 0, 0)
+        while row < len(points):
+            self._room *= 2
+            larger = np.empty(len(points) * self._room, id_type)
+            larger[:at] = found[:at]
+            found = larger
+            row, at = self._fill(points, offsets, found, row, at)
+        found.resize(at, refcheck=False)
+        return Matches(offsets, found)
+
+    def _join(self, points: Doubles) -> Hits:
+        file = self._file
+        codes, whole = encode(file.scales, points)
+        rows = np.arange(len(points)) if self._lenient else np.flatnonzero(whole)
+        order = curve_order(codes, self._dims_by_use(), rows)
+        size = self._cluster_rows or self._best_size(codes, order)
+        return join(file, self._boxes.lo, self._boxes.hi, points, codes, order, size)
+
+    def _dims_by_use(self) -> Integers:
+        """The dimensions that boxes bound, those that most bound first."""
+        return np.flatnonzero(self._file.scales.counts)
+
+    def _best_size(self, codes: Codes, order: Integers) -> int:
+        return 256
+
+
+class Hits(NamedTuple):
+    """What a join found: for each hit the box's id and which of the cluster's rows it holds."""
+
+    order: Integers
+    # Rows of a cluster, and where the hits of each cluster begin.
+    size: int
+    starts: Integers
+    ids: Integers
+    masks: Masks
+
+
+@nb.njit(cache=True, nogil=True)
+def encode(
+    scales: Scales, points: Doubles
+) -> tuple[Codes, npt.NDArray[np.bool_]]:  # pragma: no cover - compiled
+    """The codes of all values, `CEILING` where there is no number; which rows have all numbers."""
+    n, dims = points.shape
+    codes = np.empty((n, dims), np.uint16)
+    whole = np.ones(n, np.bool_)
+    for i in range(n):
+        for d in range(dims):
+            value = points[i, d]
+            if np.isfinite(value):
+                codes[i, d] = code_of(scales, d, value)
+            else:
+                codes[i, d] = CEILING
+                whole[i] = False
+    return codes, whole
+
+
+def join(
+    file: MultilevelGridFile,
+    lo: Doubles,
+    hi: Doubles,
+    points: Doubles,
+    codes: Codes,
+    order: Integers,
+    size: int,
+) -> Hits:
+    """Clusters of `size` rows in this order with all boxes."""
+    clusters = -(-len(order) // size)
+    starts = np.zeros(clusters + 1, np.int64)
+    ids = np.empty(4_096, np.int64)
+    masks = np.empty((4_096, size // 64), np.uint64)
+    tables = _tables(file, size)
+    lanes = (0,) * (size // 64)
+    done = 0
+    while done < clusters:
+        done = _join(
+            file.tree, lo, hi, tables, points, codes, order, done, starts, ids, masks, lanes
+        )
+        if done < clusters:
+            # As many hits for each cluster as so far, and never less than half as many again.
+            room = max(int(starts[done]) * clusters // (done + 1), 3 * len(ids) // 2)
+            ids, masks = longer(ids, room), longer(masks, room)
+    return Hits(order, size, starts, ids[: starts[-1]], masks[: starts[-1]])
+
+
+class Tables(NamedTuple):
+    """What is known of a cluster, in arrays that all clusters of a batch share."""
+
+    # By dimension: the values in order and their rows; how many of them are numbers.
+    values: Doubles
+    rows: Integers
+    counts: Integers
+    # By dimension: the least and the greatest code.
+    low: Codes
+    high: Codes
+    # By dimension and code: how many values have smaller codes, and a bit if some have this one.
+    ranks: npt.NDArray[np.uint16]
+    # By side and place: the rows at places before it (for an upper bound) or from it on.
+    masks: Masks
+    # Room to sort and to search.
+    keys: npt.NDArray[np.uint32]
+    room: Room
+    # The mask of all rows.
+    every: Masks
+
+
+def _tables(file: MultilevelGridFile, size: int) -> Tables:
+    dims, words = file.dims, size // 64
+    return Tables(
+        values=np.empty((dims, size)),
+        rows=np.empty((dims, size), np.int64),
+        counts=np.empty(dims, np.int64),
+        low=np.empty(dims, np.uint16),
+        high=np.empty(dims, np.uint16),
+        ranks=np.empty((dims, file.scales.size + 1), np.uint16),
+        masks=np.empty((2 * dims, size + 1, words), np.uint64),
+        keys=np.empty(size, np.uint32),
+        room=room_for(file.tree),
+        every=np.empty(words, np.uint64),
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def _join(
+    tree: Tree,
+    lo: Doubles,
+    hi: Doubles,
+    tables: Tables,
+    points: Doubles,
+    codes: Codes,
+    order: Integers,
+    done: int,
+    starts: Integers,
+    ids: Integers,
+    masks: Masks,
+    lanes: tuple[int, ...],
+) -> int:  # pragma: no cover - compiled
+    """The clusters from `done` on, until there may be no room for a page's hits; how many are done.
+
+    The length of `lanes`, the words of a mask, is known when this is compiled.
+    """
+    size = 64 * len(lanes)
+    clusters = len(starts) - 1
+    room = tables.room
+    while done < clusters:
+        rows = order[done * size : (done + 1) * size]
+        _tabulate(tables, points, codes, rows, lanes)
+        at = starts[done]
+        for i in range(pages_within(tree, tables.low, tables.high, room)):
+            if at + PAGE > len(ids):
+                return done
+            at = _meet(tree, room.pages[i], lo, hi, tables, ids, masks, at, lanes)
+        done += 1
+        starts[done] = at
+    return done
+
+
+@nb.njit(cache=True, nogil=True)
+def _tabulate(
+    tables: Tables, points: Doubles, codes: Codes, rows: Integers, lanes: tuple[int, ...]
+) -> None:  # pragma: no cover - compiled
+    """Sort a cluster's values, and make its tables."""
+    for d in range(points.shape[1]):
+        keys = tables.keys[: len(rows)]
+        for i in range(len(rows)):
+            keys[i] = np.uint32(codes[rows[i], d]) << np.uint32(16) | np.uint32(i)
+        keys.sort()
+        values, places = tables.values[d], tables.rows[d]
+        n = 0
+        for i in range(len(rows)):
+            code, place = np.int64(keys[i] >> np.uint32(16)), np.int64(keys[i] & np.uint32(0xFFFF))
+            if code == CEILING:
+                break
+            values[i], places[i] = points[rows[place], d], place
+            n = i + 1
+        tables.counts[d] = n
+        _sort_within(keys, values, places, n)
+        tables.low[d] = keys[0] >> np.uint32(16) if n else CEILING
+        tables.high[d] = keys[n - 1] >> np.uint32(16) if n else 0
+        _rank(tables.ranks[d], keys, n)
+        _mask(tables.masks[2 * d], tables.masks[2 * d + 1], places, n, lanes)
+    last = len(rows)
+    for w in range(len(lanes)):
+        here = min(64, max(0, last - 64 * w))
+        full = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+        tables.every[w] = full >> np.uint64(64 - here) if here else np.uint64(0)
+
+
+@nb.njit(cache=True, nogil=True)
+def _sort_within(
+    keys: npt.NDArray[np.uint32], values: Doubles, places: Integers, n: int
+) -> None:  # pragma: no cover - compiled
+    """Put values of the same code into order."""
+    i = 0
+    while i < n:
+        code, j = keys[i] >> np.uint32(16), i + 1
+        while j < n and keys[j] >> np.uint32(16) == code:
+            j += 1
+        if j - i > 32:
+            order = np.argsort(values[i:j])
+            values[i:j], places[i:j] = values[i:j][order], places[i:j][order]
+        else:
+            for k in range(i + 1, j):
+                value, place, at = values[k], places[k], k
+                while at > i and values[at - 1] > value:
+                    values[at], places[at] = values[at - 1], places[at - 1]
+                    at -= 1
+                values[at], places[at] = value, place
+        i = j
+
+
+@leaf()
+def _rank(
+    ranks: npt.NDArray[np.uint16], keys: npt.NDArray[np.uint32], n: int
+) -> None:  # pragma: no cover - compiled
+    """How many values have smaller codes than each code."""
+    filled = 0
+    for i in range(n):
+        code = np.int64(keys[i] >> np.uint32(16))
+        if code >= filled:
+            ranks[filled:code] = i
+            ranks[code] = i | 1 << OCCUPIED
+            filled = code + 1
+    ranks[filled:] = n
+
+
+@leaf()
+def _mask(
+    after: Masks, before: Masks, places: Integers, n: int, lanes: tuple[int, ...]
+) -> None:  # pragma: no cover - compiled
+    """The rows at places before each place, and those from it on."""
+    for w in range(len(lanes)):
+        before[0, w] = 0
+    for i in range(n):
+        for w in range(len(lanes)):
+            before[i + 1, w] = before[i, w]
+        before[i + 1, places[i] >> 6] |= np.uint64(1) << np.uint64(places[i] & 63)
+    for i in range(n + 1):
+        for w in range(len(lanes)):
+            after[i, w] = before[n, w] & ~before[i, w]
+
+
+@leaf()
+def _meet(
+    tree: Tree,
+    page: int,
+    lo: Doubles,
+    hi: Doubles,
+    tables: Tables,
+    ids: Integers,
+    masks: Masks,
+    at: int,
+    lanes: tuple[int, ...],
+) -> int:  # pragma: no cover - compiled
+    """A cluster with the boxes of a page; hits are written from `at` on."""
+    ranks, table, kept = tables.ranks, tables.masks, tables.room.kept
+    words, one, out = tree.words[page], np.uint64(1), np.uint64(at)
+    for j in range(boxes_within(tree, page, tables.low, tables.high, tables.room.marks, kept)):
+        k = np.uint64(kept[j])
+        i, end = np.uint64(tree.begin[page, k]), np.uint64(tree.end[page, k])
+        for w in range(len(lanes)):
+            masks[out, w] = tables.every[w]
+        some = one
+        while i < end and some:
+            # Some bounds at a time: many boxes are out before the last of them.
+            stop = min(end, i + np.uint64(STRIDE))
+            while i < stop:
+                word = np.uint64(words[i])
+                side = word >> np.uint64(SIDE) & np.uint64(0x7FFF)
+                d = side >> one
+                place = np.uint64(ranks[d, word & np.uint64(0xFFFF)])
+                if place >> np.uint64(OCCUPIED):
+                    place &= np.uint64(0x7FFF)
+                    if word >> np.uint64(INEXACT):
+                        slot = np.uint64(tree.slots[page, k])
+                        bound = hi[slot, d] if side & one else lo[slot, d]
+                        n = np.uint64(tables.counts[d])
+                        while place < n and tables.values[d, place] < bound:
+                            place += one
+                for w in range(len(lanes)):
+                    masks[out, w] &= table[side, place, w]
+                i += one
+            some = np.uint64(0)
+            for w in range(len(lanes)):
+                some |= masks[out, w]
+        ids[out] = tree.ids[page, k]
+        out += np.uint64(some != 0)
+    return np.int64(out)
+
+
+# --- hits to matches
+
+
+@nb.njit(cache=True, nogil=True)
+def _count(hits: Hits, counts: Integers) -> None:  # pragma: no cover - compiled
+    """The matches of each row, by adding up masks as binary numbers that stand upright.
+
+    Four words hold the low digits of 64 rows' counts; what sixteen masks carry beyond them is one
+    mask again (no count can overflow twice), and is added to the high digits.
+    """
+    words = hits.masks.shape[1]
+    high = np.empty(32, np.uint64)
+    for cluster in range(len(hits.starts) - 1):
+        for w in range(words):
+            a, b, c, d = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+            high[:] = 0
+            start, end = hits.starts[cluster], hits.starts[cluster + 1]
+            while start < end:
+                over = np.uint64(0)
+                for i in range(start, min(start + 16, end)):
+                    x = hits.masks[i, w]
+                    a, x = a ^ x, a & x
+                    b, x = b ^ x, b & x
+                    c, x = c ^ x, c & x
+                    d, x = d ^ x, d & x
+                    over |= x
+                digit = 0
+                while over:
+                    high[digit], over = high[digit] ^ over, high[digit] & over
+                    digit += 1
+                start += 16
+            begin = cluster * hits.size + 64 * w
+            for i in range(min(64, len(hits.order) - begin)):
+                bit = np.uint64(i)
+                total = np.int64(a >> bit & 1) + 2 * np.int64(b >> bit & 1)
+                total += 4 * np.int64(c >> bit & 1) + 8 * np.int64(d >> bit & 1)
+                for digit in range(28):
+                    total += np.int64(high[digit] >> bit & 1) << (digit + 4)
+                counts[hits.order[begin + i]] = total
+
+
+@nb.njit(cache=True, nogil=True)
+def _scatter(
+    hits: Hits, offsets: Integers, found: npt.NDArray[Any]
+) -> None:  # pragma: no cover - compiled
+    """Write each hit's id to all its rows, whose matches begin at these offsets."""
+    words = hits.masks.shape[1]
+    ends = np.empty(hits.size, np.uint64)
+    for cluster in range(len(hits.starts) - 1):
+        rows = hits.order[cluster * hits.size : (cluster + 1) * hits.size]
+        for i in range(len(rows)):
+            ends[i] = offsets[rows[i]]
+        for i in range(hits.starts[cluster], hits.starts[cluster + 1]):
+            label = hits.ids[i]
+            for w in range(words):
+                bits = hits.masks[i, w]
+                while bits:
+                    row = np.uint64(64 * w) + trailing_zeros(bits)
+                    at = ends[row]
+                    found[at] = label
+                    ends[row] = at + np.uint64(1)
+                    bits &= bits - np.uint64(1)
+
+
+# --- one row at a time
+
+
+@nb.njit(cache=True, nogil=True)
+def _immediate(
+    scales: Scales,
+    tree: Tree,
+    lo: Doubles,
+    hi: Doubles,
+    lenient: bool,
+    points: Doubles,
+    offsets: Integers,
+    found: npt.NDArray[Any],
+    row: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Rows one by one, as `Index._fill` has it."""
+    dims = points.shape[1]
+    low, high = np.empty(dims, np.uint16), np.empty(dims, np.uint16)
+    near = np.empty(PAGE, np.uint8)
+    room = room_for(tree)
+    for i in range(row, len(points)):
+        begin, whole = at, True
+        for d in range(dims):
+            if np.isfinite(points[i, d]):
+                low[d] = high[d] = code_of(scales, d, points[i, d])
+            else:
+                low[d], high[d] = CEILING, 0
+                whole = False
+        if whole or lenient:
+            for k in range(pages_within(tree, low, high, room)):
+                if at + PAGE > len(found):
+                    return i, begin
+                at = _meet_row(
+                    tree, room.pages[k], lo, hi, points[i], low, high, room, near, found, at
+                )
+        offsets[i + 1] = at
+    return len(points), at
+
+
+@leaf()
+def _meet_row(
+    tree: Tree,
+    page: int,
+    lo: Doubles,
+    hi: Doubles,
+    point: Doubles,
+    low: Codes,
+    high: Codes,
+    room: Room,
+    near: npt.NDArray[np.uint8],
+    found: npt.NDArray[Any],
+    at: int,
+) -> int:  # pragma: no cover - compiled
+    """One row with the boxes of a page.
+
+    Codes decide, but for values that have the code of a bound: such boxes are compared in full.
+    """
+    kept = room.kept
+    count = boxes_within(tree, page, low, high, room.marks, kept)
+    for k in range(PAGE):
+        near[k] = 0
+    for d in range(len(low)):
+        lower, upper, least, most = (
+            tree.codes[page, 2 * d],
+            tree.codes[page, 2 * d + 1],
+            low[d],
+            high[d],
+        )
+        for k in range(PAGE):
+            near[k] |= (lower[k] == most) | (upper[k] == least)
+    out = np.uint64(at)
+    for j in range(count):
+        k = np.uint64(kept[j])
+        found[out] = tree.ids[page, k]
+        inside = True
+        if near[k]:
+            inside = _holds(lo, hi, np.uint64(tree.slots[page, k]), point)
+        out += np.uint64(inside)
+    return np.int64(out)
+
+
+@leaf()
+def _holds(lo: Doubles, hi: Doubles, slot: int, point: Doubles) -> bool:  # pragma: no cover
+    """Whether a box holds a row, by its bounds alone: what it does not bound may be no number."""
+    inside = True
+    for d in range(len(point)):
+        free = (lo[slot, d] == -np.inf) & (hi[slot, d] == np.inf)
+        inside &= free | ((lo[slot, d] <= point[d]) & (point[d] < hi[slot, d]))
+    return inside
