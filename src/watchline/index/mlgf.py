@@ -1,8 +1,10 @@
 """A multilevel grid file: boxes as points of a space with twice the dimensions.
 
-The corner transformation makes of a box the point (lo_1, hi_1, … lo_d, hi_d), each coordinate a
-*code*: the cell of the value on an axis whose cells hold about as many bounds each (`Scales`, an
-order-preserving hash). Boxes of all sizes, one-sided ones and those that overlap are points alike.
+The corner transformation makes of a box the point (lo_1, hi_1, … lo_d, hi_d). Each coordinate is a
+*code* of 16 bits, after an axis whose cells hold about as many bounds each (`Scales`, an
+order-preserving hash): boxes of all sizes, one-sided ones and those that overlap are points alike.
+A value in cell c has the code 2c, a bound has 2c if it is inside the cell and 2c - 1 if the cell
+begins with it. So codes decide whether a value is within a bound, unless they are equal.
 
 Invariant: a leaf is a region of the code space, cut in two when it is full; the regions of all
 leaves are disjoint and cover the space. A directory node has the regions of up to `FANOUT`
@@ -14,9 +16,8 @@ greatest of an upper bound below it. A set of values between two codes can only 
 children whose windows reach them, so a search follows those alone.
 
 A leaf is a chain of pages, seldom longer than one (boxes with one and the same point cannot be cut
-apart). A page has its boxes twice: their codes side by side, so that all are compared with a window
-by vector instructions, and for each box a list of its finite bounds, a word each, those of the
-narrowest dimension first: what a box does not bound takes no time where rows are compared.
+apart). The codes of a page's boxes stand side by side, so that all are compared with a window by
+vector instructions.
 """
 
 from __future__ import annotations
@@ -32,26 +33,21 @@ from watchline.index.table import BoxTable, Doubles, Integers, Slots
 from watchline.index.vector import leaf
 
 Codes = npt.NDArray[np.uint16]
-Words = npt.NDArray[np.uint32]
 
 # Children of a directory node: their windows are compared a vector at a time.
 FANOUT = 64
-# Boxes of a page, and for how many bounds of each it has room.
-PAGE, BOUNDS = 64, 12
+# Boxes of a page.
+PAGE = 64
 # The codes of all dimensions have one table each in a search, which together fit into a cache.
 CODES, TABLES = 2**14, 2**17
 # More bounds than this are represented by some of them.
 SAMPLE = 2**17
-# The greatest code: that of no upper bound.
-CEILING = 65_535
-
-# The parts of a bound's word: its code, its side (twice the dimension, one more for an upper bound)
-# and whether values of its cell must be compared with the bound itself.
-SIDE, INEXACT = 16, 31
+# The codes of no lower and of no upper bound: less and greater than all others.
+FLOOR, CEILING = 0, 65_535
 
 
 class Scales(NamedTuple):
-    """The axes of all dimensions; a value's code is the number of edges at or below it."""
+    """The axes of all dimensions; a value's cell is one more than the edges at or below it."""
 
     start: Doubles
     inverse: Doubles
@@ -62,8 +58,8 @@ class Scales(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many codes there are at most."""
-        return int(self.counts.max(initial=0)) + 1
+        """More than the greatest cell."""
+        return int(self.counts.max(initial=0)) + 2
 
 
 class Tree(NamedTuple):
@@ -83,14 +79,10 @@ class Tree(NamedTuple):
     count: Slots
     next: Slots
     above: Slots
-    # By page and box: slot, id, where its bounds begin and end; by page, side and box: its point.
+    # By page and box: slot and id; by page, side and box: the point.
     slots: Slots
     ids: Integers
-    begin: Slots
-    end: Slots
     codes: Codes
-    # By page: the bounds of its boxes, one box after the other.
-    words: Words
     # By slot: the point, and the leaf.
     points: Codes
     leaves: Slots
@@ -124,7 +116,6 @@ class MultilevelGridFile:
     def _make(self, scales: Scales, slots: int) -> None:
         sides, nodes, pages = 2 * self.dims, 2, 8
         self.scales = scales
-        room = max(PAGE * min(sides, BOUNDS), 4 * sides)
         self.tree = Tree(
             state=np.array([0, 1, 1, 1]),
             child=np.zeros((nodes, FANOUT), np.int32),
@@ -138,10 +129,7 @@ class MultilevelGridFile:
             above=np.zeros(pages, np.int32),
             slots=np.empty((pages, PAGE), np.int32),
             ids=np.empty((pages, PAGE), np.int64),
-            begin=np.empty((pages, PAGE), np.int32),
-            end=np.empty((pages, PAGE), np.int32),
             codes=np.empty((pages, sides, PAGE), np.uint16),
-            words=np.empty((pages, room), np.uint32),
             points=np.empty((slots, sides), np.uint16),
             leaves=np.empty(slots, np.int32),
         )
@@ -150,18 +138,17 @@ class MultilevelGridFile:
         _shut(self.tree.window, 0, 0)
 
     def add(self, slots: Slots, boxes: BoxTable) -> None:
-        lo, hi, ids = boxes.lo, boxes.hi, boxes.ids
         self.entered += len(slots)
-        self._reserve_slots(len(lo))
-        transform(self.scales, self.tree.points, slots, lo, hi)
-        if len(slots) == 1 and append(self.scales, self.tree, slots[0], lo, hi, ids):
+        self._reserve_slots(len(boxes.rows))
+        transform(self.scales, self.tree.points, slots, boxes.lo, boxes.hi)
+        if len(slots) == 1 and append(self.tree, slots[0], boxes.ids):
             return
         leaves = route(self.tree, slots)
         order = np.argsort(leaves, kind="stable")
-        work, stack = gather(self.scales, self.tree, slots[order], leaves[order], lo, hi, ids)
+        work, stack = gather(self.tree, slots[order], leaves[order], boxes.ids)
         top = len(stack)
         while top:
-            stack, top = settle(self.scales, self.tree, work, stack, top, lo, hi, ids)
+            stack, top = settle(self.scales, self.tree, work, stack, top, boxes.ids)
             if top:
                 self._reserve_pages()
 
@@ -183,7 +170,7 @@ class MultilevelGridFile:
         changed: dict[str, Any] = {}
         for name in ("child", "size", "parent", "first", "last", "window"):
             changed[name] = longer(getattr(old, name), nodes)
-        for name in ("count", "next", "above", "slots", "ids", "begin", "end", "codes", "words"):
+        for name in ("count", "next", "above", "slots", "ids", "codes"):
             changed[name] = longer(getattr(old, name), pages)
         self.tree = old._replace(**changed)
 
@@ -227,12 +214,12 @@ def scales_of(lo: Doubles, hi: Doubles) -> Scales:
 
 
 @leaf(inline="always")
-def code_of(scales: Scales, d: int, value: float) -> int:  # pragma: no cover - compiled
-    """The code of a value that is not NaN."""
+def cell_in(scales: Scales, d: int, value: float) -> int:  # pragma: no cover - compiled
+    """The cell of a value that is not NaN."""
     n = scales.counts[d]
     if n == 0:
-        return 0
-    return cell_at(
+        return 1
+    return 1 + cell_at(
         scales.start[d],
         scales.inverse[d],
         scales.origin[d],
@@ -243,88 +230,24 @@ def code_of(scales: Scales, d: int, value: float) -> int:  # pragma: no cover - 
     )
 
 
-# --- boxes to points and words
-
-
 @nb.njit(cache=True, nogil=True)
 def transform(
     scales: Scales, points: Codes, slots: Slots, lo: Doubles, hi: Doubles
 ) -> None:  # pragma: no cover - compiled
-    """The corner transformation. The code of an upper bound is that of the values just below it."""
+    """The corner transformation."""
     for slot in slots:
         for d in range(lo.shape[1]):
-            points[slot, 2 * d] = code_of(scales, d, lo[slot, d])
-            points[slot, 2 * d + 1] = CEILING
+            points[slot, 2 * d], points[slot, 2 * d + 1] = FLOOR, CEILING
+            if lo[slot, d] > -np.inf:
+                points[slot, 2 * d] = _bound_code(scales, d, lo[slot, d])
             if hi[slot, d] < np.inf:
-                code = code_of(scales, d, hi[slot, d])
-                points[slot, 2 * d + 1] = code - _is_edge(scales, d, code, hi[slot, d])
+                points[slot, 2 * d + 1] = _bound_code(scales, d, hi[slot, d])
 
 
 @leaf(inline="always")
-def _is_edge(scales: Scales, d: int, code: int, bound: float) -> bool:  # pragma: no cover
-    return code > 0 and scales.edges[d, code - 1] == bound
-
-
-@leaf()
-def bounds_of(lo: Doubles, hi: Doubles, slot: int) -> int:  # pragma: no cover - compiled
-    """How many finite bounds a box has."""
-    n = 0
-    for d in range(lo.shape[1]):
-        n += (lo[slot, d] > -np.inf) + (hi[slot, d] < np.inf)
-    return n
-
-
-@leaf()
-def write_bounds(
-    scales: Scales, points: Codes, words: Words, begin: int, slot: int, lo: Doubles, hi: Doubles
-) -> int:  # pragma: no cover - compiled
-    """Write a box's bounds from `begin` on, by how many codes their dimension has within them."""
-    end = begin
-    for d in range(lo.shape[1]):
-        start = end
-        if lo[slot, d] > -np.inf:
-            words[end] = _word(scales, d, 2 * d, lo[slot, d])
-            end += 1
-        if hi[slot, d] < np.inf:
-            words[end] = _word(scales, d, 2 * d + 1, hi[slot, d])
-            end += 1
-        at, width = start, _width(scales, points, slot, d)
-        while at > begin and end > start:
-            if _width(scales, points, slot, dimension(words[at - 1])) <= width:
-                break
-            at -= 1
-        _rotate(words, at, start, end)
-    return end
-
-
-@leaf(inline="always")
-def _word(scales: Scales, d: int, side: int, bound: float) -> int:  # pragma: no cover - compiled
-    code = code_of(scales, d, bound)
-    return code | side << SIDE | (not _is_edge(scales, d, code, bound)) << INEXACT
-
-
-@leaf(inline="always")
-def dimension(word: int) -> int:  # pragma: no cover - compiled
-    return np.int64(word) >> SIDE + 1 & 0x3FFF
-
-
-@leaf(inline="always")
-def _width(scales: Scales, points: Codes, slot: int, d: int) -> float:  # pragma: no cover
-    """The part of a dimension's codes that is within a box's bounds."""
-    codes = scales.counts[d] + 1
-    return (
-        min(np.int64(points[slot, 2 * d + 1]) + 1, codes) - np.int64(points[slot, 2 * d])
-    ) / codes
-
-
-@leaf()
-def _rotate(words: Words, at: int, begin: int, end: int) -> None:  # pragma: no cover - compiled
-    """Move the words begin:end before those from `at` on."""
-    for i in range(begin, end):
-        word = words[i]
-        for j in range(i, at + i - begin, -1):
-            words[j] = words[j - 1]
-        words[at + i - begin] = word
+def _bound_code(scales: Scales, d: int, bound: float) -> int:  # pragma: no cover - compiled
+    cell = cell_in(scales, d, bound)
+    return 2 * cell - (cell > 1 and scales.edges[d, cell - 2] == bound)
 
 
 # --- windows
@@ -400,34 +323,18 @@ def _leaf_of(tree: Tree, slot: int) -> int:  # pragma: no cover - compiled
 
 
 @nb.njit(cache=True, nogil=True)
-def append(
-    scales: Scales, tree: Tree, slot: int, lo: Doubles, hi: Doubles, ids: Integers
-) -> bool:  # pragma: no cover - compiled
+def append(tree: Tree, slot: int, ids: Integers) -> bool:  # pragma: no cover - compiled
     """Enter one box if its leaf has room."""
     page = _leaf_of(tree, slot)
-    if tree.next[page] >= 0 or not _has_room(tree, page, 1, bounds_of(lo, hi, slot)):
+    if tree.next[page] >= 0 or tree.count[page] == PAGE:
         return False
-    _append(scales, tree, page, page, slot, lo, hi, ids)
+    _append(tree, page, page, slot, ids)
     return True
 
 
 @leaf()
-def _has_room(tree: Tree, page: int, boxes: int, bounds: int) -> bool:  # pragma: no cover
-    count = np.int64(tree.count[page])
-    used = np.int64(tree.end[page, count - 1]) if count else 0
-    return count + boxes <= PAGE and used + bounds <= tree.words.shape[1]
-
-
-@leaf()
 def _append(
-    scales: Scales,
-    tree: Tree,
-    first: int,
-    page: int,
-    slot: int,
-    lo: Doubles,
-    hi: Doubles,
-    ids: Integers,
+    tree: Tree, first: int, page: int, slot: int, ids: Integers
 ) -> None:  # pragma: no cover - compiled
     """A box into a page of the leaf that begins with the page `first`."""
     k = np.int64(tree.count[page])
@@ -436,22 +343,13 @@ def _append(
     tree.ids[page, k] = ids[slot]
     for side in range(tree.points.shape[1]):
         tree.codes[page, side, k] = tree.points[slot, side]
-    begin = np.int64(tree.end[page, k - 1]) if k else 0
-    tree.begin[page, k] = begin
-    tree.end[page, k] = write_bounds(scales, tree.points, tree.words[page], begin, slot, lo, hi)
     tree.leaves[slot] = first
     _widen_path(tree, first, slot)
 
 
 @nb.njit(cache=True, nogil=True)
 def gather(
-    scales: Scales,
-    tree: Tree,
-    slots: Slots,
-    leaves: Slots,
-    lo: Doubles,
-    hi: Doubles,
-    ids: Integers,
+    tree: Tree, slots: Slots, leaves: Slots, ids: Integers
 ) -> tuple[Slots, Integers]:  # pragma: no cover - compiled
     """Boxes, ordered by leaf, into those leaves that have room.
 
@@ -462,13 +360,12 @@ def gather(
     stack = np.empty((64, 3), np.int64)
     taken, top, i = 0, 0, 0
     while i < len(slots):
-        page, j, bounds = np.int64(leaves[i]), i, 0
+        page, j = np.int64(leaves[i]), i
         while j < len(slots) and leaves[j] == page:
-            bounds += bounds_of(lo, hi, slots[j])
             j += 1
-        if tree.next[page] < 0 and _has_room(tree, page, j - i, bounds):
+        if tree.next[page] < 0 and tree.count[page] + j - i <= PAGE:
             for k in range(i, j):
-                _append(scales, tree, page, page, slots[k], lo, hi, ids)
+                _append(tree, page, page, slots[k], ids)
         else:
             start, chained = taken, page
             while chained >= 0:
@@ -506,8 +403,6 @@ def settle(
     work: Slots,
     stack: Integers,
     top: int,
-    lo: Doubles,
-    hi: Doubles,
     ids: Integers,
 ) -> tuple[Integers, int]:  # pragma: no cover - compiled
     """Boxes into empty leaves, which are cut until each has room for its own.
@@ -523,10 +418,10 @@ def settle(
         if tree.state[PAGES] + 2 > len(tree.count):
             break
         side, plane = -1, 0
-        if not _fits(work[begin:end], tree.words.shape[1], lo, hi):
+        if end - begin > PAGE:
             side, plane = _cut(scales, tree.points, work[begin:end])
         if side < 0:
-            taken = _fill(scales, tree, page, work, begin, end, lo, hi, ids)
+            taken = _fill(tree, page, work, begin, end, ids)
             stack[top - 1, 1] = taken
             top -= taken == end
             continue
@@ -539,38 +434,20 @@ def settle(
     return stack, top
 
 
-@leaf()
-def _fits(slots: Slots, room: int, lo: Doubles, hi: Doubles) -> bool:  # pragma: no cover
-    if len(slots) > PAGE:
-        return False
-    bounds = 0
-    for slot in slots:
-        bounds += bounds_of(lo, hi, slot)
-    return bounds <= room
-
-
 @nb.njit(cache=True, nogil=True)
 def _fill(
-    scales: Scales,
-    tree: Tree,
-    first: int,
-    work: Slots,
-    begin: int,
-    end: int,
-    lo: Doubles,
-    hi: Doubles,
-    ids: Integers,
+    tree: Tree, first: int, work: Slots, begin: int, end: int, ids: Integers
 ) -> int:  # pragma: no cover - compiled
     """Boxes into the chain of a leaf, which grows as long as there are pages; where it ended."""
     page = first
     for i in range(begin, end):
-        while not _has_room(tree, page, 1, bounds_of(lo, hi, work[i])):
+        while tree.count[page] == PAGE:
             if tree.next[page] < 0:
                 if tree.state[PAGES] == len(tree.count):
                     return i
                 tree.next[page] = _new_page(tree)
             page = np.int64(tree.next[page])
-        _append(scales, tree, first, page, work[i], lo, hi, ids)
+        _append(tree, first, page, work[i], ids)
     return end
 
 
@@ -633,7 +510,7 @@ def _cost(
         count[half] += 1
         low[half] = min(low[half], points[slots[i], 2 * d])
         high[half] = max(high[half], points[slots[i], 2 * d + 1])
-    codes = scales.counts[d] + 1
+    codes = 2 * scales.counts[d] + 3
     reach = np.minimum(high + 1, codes) - np.minimum(low, codes)
     every = min(high.max() + 1, codes) - low.min()
     return (count * reach).sum() / (count.sum() * every)
@@ -797,18 +674,11 @@ def remove(tree: Tree, slots: Slots) -> None:  # pragma: no cover - compiled
         while k < 0:
             page = np.int64(tree.next[page])
             k = _find(tree, page, slot)
-        length = tree.end[page, k] - tree.begin[page, k]
+        # The last one takes its place.
         last = np.int64(tree.count[page]) - 1
-        for i in range(tree.begin[page, k], tree.end[page, last] - length):
-            tree.words[page, i] = tree.words[page, i + length]
-        for j in range(k, last):
-            tree.slots[page, j] = tree.slots[page, j + 1]
-            tree.ids[page, j] = tree.ids[page, j + 1]
-            tree.begin[page, j] = tree.begin[page, j + 1] - length
-            tree.end[page, j] = tree.end[page, j + 1] - length
+        tree.slots[page, k], tree.ids[page, k] = tree.slots[page, last], tree.ids[page, last]
         for side in range(tree.codes.shape[1]):
-            for j in range(k, last):
-                tree.codes[page, side, j] = tree.codes[page, side, j + 1]
+            tree.codes[page, side, k] = tree.codes[page, side, last]
         tree.count[page] = last
 
 

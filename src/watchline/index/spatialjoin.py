@@ -7,7 +7,9 @@ values may be in are found once, and each box there is compared with all its row
 That comparison is by bits. In each dimension the values of a cluster are sorted, and for every
 place in that order there is a mask of the rows before it and one of those from it on; a bound falls
 on a place, found in a table by its code, and the rows within a box are the conjunction of the masks
-of its bounds. What a box does not bound is not looked at.
+of its bounds. Only bounds that come between the rows of the cluster are asked for theirs: what a
+box does not bound, or bounds so widely that all rows are within, costs nothing. Boxes are taken a
+block at a time, one side after the other, so that the side's tables stay in the nearest cache.
 
 Invariant: the answer is the scan's (I4). Cost of a cluster: its tables (as many entries as there
 are codes, in each dimension), then for each box of the pages it meets one mask per bound, then its
@@ -29,25 +31,30 @@ from watchline.index.constructs import GROWN, SHRUNK
 from watchline.index.hilbert import curve_order
 from watchline.index.mlgf import (
     CEILING,
-    INEXACT,
+    FLOOR,
     PAGE,
-    SIDE,
     Codes,
     MultilevelGridFile,
     Room,
     Scales,
     Tree,
     boxes_within,
-    code_of,
+    cell_in,
     longer,
     pages_within,
     room_for,
 )
 from watchline.index.result import Matches, spread
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.vector import leaf, trailing_zeros
-
-Masks = npt.NDArray[np.uint64]
+from watchline.index.vector import (
+    Lanes,
+    Words,
+    and_words,
+    leaf,
+    prefetch_row,
+    set_words,
+    trailing_zeros,
+)
 
 # Rows for which each is searched alone.
 FEW = 12
@@ -57,11 +64,8 @@ SIZES = (64, 128, 256, 512, 1_024)
 LEAST, MOST = 2_048, 65_536
 # Bytes of the masks kept until the matches of each row are counted.
 KEPT = 2**25
-# Bounds of a box that are compared before it is asked if any row is left.
-STRIDE = 6
-# A cluster's rank tables mark the codes that some value has.
-OCCUPIED = 15
-
+# Boxes that are compared together.
+BLOCK = 512
 # Nanoseconds of the cost model, by `bench.spatial table3`: a row and dimension sorted into a
 # cluster, an entry of its tables, a page met, a bound's mask and a word of it, a match.
 SORTED, TABLED, MET, MASKED, WORD, FOUND = 20.0, 0.1, 40.0, 2.0, 0.3, 2.5
@@ -202,7 +206,7 @@ class Hits(NamedTuple):
     size: int
     starts: Integers
     ids: Integers
-    masks: Masks
+    masks: Words
 
 
 @nb.njit(cache=True, nogil=True)
@@ -217,7 +221,7 @@ def encode(
         for d in range(dims):
             value = points[i, d]
             if np.isfinite(value):
-                codes[i, d] = code_of(scales, d, value)
+                codes[i, d] = 2 * cell_in(scales, d, value)
             else:
                 codes[i, d] = CEILING
                 whole[i] = False
@@ -262,15 +266,21 @@ class Tables(NamedTuple):
     # By dimension: the least and the greatest code.
     low: Codes
     high: Codes
-    # By dimension and code: how many values have smaller codes, and a bit if some have this one.
+    # By dimension and cell: how many values are in cells before it.
     ranks: npt.NDArray[np.uint16]
     # By side and place: the rows at places before it (for an upper bound) or from it on.
-    masks: Masks
+    masks: Words
     # Room to sort and to search.
     keys: npt.NDArray[np.uint32]
     room: Room
+    # Boxes of a block: page and place in it, those asked for a mask, and their codes.
+    boxes: npt.NDArray[np.uint64]
+    asked: npt.NDArray[np.uint32]
+    codes: npt.NDArray[np.uint32]
     # The mask of all rows.
-    every: Masks
+    every: Words
+    # Boxes of a block with a bound in a cell of which the cluster has values: box and place.
+    close: npt.NDArray[np.uint64]
 
 
 def _tables(file: MultilevelGridFile, size: int) -> Tables:
@@ -285,7 +295,11 @@ def _tables(file: MultilevelGridFile, size: int) -> Tables:
         masks=np.empty((2 * dims, size + 1, words), np.uint64),
         keys=np.empty(size, np.uint32),
         room=room_for(file.tree),
-        every=np.empty(words, np.uint64),
+        boxes=np.empty(BLOCK, np.uint64),
+        asked=np.empty(BLOCK, np.uint32),
+        codes=np.empty(BLOCK, np.uint32),
+        every=np.empty((1, words), np.uint64),
+        close=np.empty(BLOCK, np.uint64),
     )
 
 
@@ -301,8 +315,8 @@ def _join(
     done: int,
     starts: Integers,
     ids: Integers,
-    masks: Masks,
-    lanes: tuple[int, ...],
+    masks: Words,
+    lanes: Lanes,
 ) -> int:  # pragma: no cover - compiled
     """The clusters from `done` on, until there may be no room for a page's hits; how many are done.
 
@@ -310,15 +324,23 @@ def _join(
     """
     size = 64 * len(lanes)
     clusters = len(starts) - 1
-    room = tables.room
+    room, boxes = tables.room, tables.boxes
     while done < clusters:
         rows = order[done * size : (done + 1) * size]
         _tabulate(tables, points, codes, rows, lanes)
-        at = starts[done]
-        for i in range(pages_within(tree, tables.low, tables.high, room)):
-            if at + PAGE > len(ids):
-                return done
-            at = _meet(tree, room.pages[i], lo, hi, tables, ids, masks, at, lanes)
+        at, n = starts[done], 0
+        pages = pages_within(tree, tables.low, tables.high, room)
+        for i in range(pages):
+            page = room.pages[i]
+            kept = boxes_within(tree, page, tables.low, tables.high, room.marks, room.kept)
+            for k in range(kept):
+                boxes[n + k] = page * PAGE + room.kept[k]
+            n += kept
+            if n > BLOCK - PAGE or i == pages - 1:
+                if at + n > len(ids):
+                    return done
+                at = _meet(tree, lo, hi, tables, n, ids, masks, at, lanes)
+                n = 0
         done += 1
         starts[done] = at
     return done
@@ -326,7 +348,7 @@ def _join(
 
 @nb.njit(cache=True, nogil=True)
 def _tabulate(
-    tables: Tables, points: Doubles, codes: Codes, rows: Integers, lanes: tuple[int, ...]
+    tables: Tables, points: Doubles, codes: Codes, rows: Integers, lanes: Lanes
 ) -> None:  # pragma: no cover - compiled
     """Sort a cluster's values, and make its tables."""
     for d in range(points.shape[1]):
@@ -345,14 +367,14 @@ def _tabulate(
         tables.counts[d] = n
         _sort_within(keys, values, places, n)
         tables.low[d] = keys[0] >> np.uint32(16) if n else CEILING
-        tables.high[d] = keys[n - 1] >> np.uint32(16) if n else 0
+        tables.high[d] = keys[n - 1] >> np.uint32(16) if n else FLOOR
         _rank(tables.ranks[d], keys, n)
         _mask(tables.masks[2 * d], tables.masks[2 * d + 1], places, n, lanes)
     last = len(rows)
     for w in range(len(lanes)):
         here = min(64, max(0, last - 64 * w))
         full = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-        tables.every[w] = full >> np.uint64(64 - here) if here else np.uint64(0)
+        tables.every[0, w] = full >> np.uint64(64 - here) if here else np.uint64(0)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -382,20 +404,21 @@ def _sort_within(
 def _rank(
     ranks: npt.NDArray[np.uint16], keys: npt.NDArray[np.uint32], n: int
 ) -> None:  # pragma: no cover - compiled
-    """How many values have smaller codes than each code."""
+    """How many values are in cells before each."""
     filled = 0
     for i in range(n):
-        code = np.int64(keys[i] >> np.uint32(16))
-        if code >= filled:
-            ranks[filled:code] = i
-            ranks[code] = i | 1 << OCCUPIED
-            filled = code + 1
-    ranks[filled:] = n
+        cell = np.int64(keys[i] >> np.uint32(17))
+        if cell >= filled:
+            for k in range(filled, cell + 1):
+                ranks[k] = i
+            filled = cell + 1
+    for k in range(filled, len(ranks)):
+        ranks[k] = n
 
 
 @leaf()
 def _mask(
-    after: Masks, before: Masks, places: Integers, n: int, lanes: tuple[int, ...]
+    after: Words, before: Words, places: Integers, n: int, lanes: Lanes
 ) -> None:  # pragma: no cover - compiled
     """The rows at places before each place, and those from it on."""
     for w in range(len(lanes)):
@@ -412,49 +435,97 @@ def _mask(
 @leaf()
 def _meet(
     tree: Tree,
-    page: int,
     lo: Doubles,
     hi: Doubles,
     tables: Tables,
+    n: int,
     ids: Integers,
-    masks: Masks,
+    masks: Words,
     at: int,
-    lanes: tuple[int, ...],
+    lanes: Lanes,
 ) -> int:  # pragma: no cover - compiled
-    """A cluster with the boxes of a page; hits are written from `at` on."""
-    ranks, table, kept = tables.ranks, tables.masks, tables.room.kept
-    words, one, out = tree.words[page], np.uint64(1), np.uint64(at)
-    for j in range(boxes_within(tree, page, tables.low, tables.high, tables.room.marks, kept)):
-        k = np.uint64(kept[j])
-        i, end = np.uint64(tree.begin[page, k]), np.uint64(tree.end[page, k])
-        for w in range(len(lanes)):
-            masks[out, w] = tables.every[w]
-        some = one
-        while i < end and some:
-            # Some bounds at a time: many boxes are out before the last of them.
-            stop = min(end, i + np.uint64(STRIDE))
-            while i < stop:
-                word = np.uint64(words[i])
-                side = word >> np.uint64(SIDE) & np.uint64(0x7FFF)
-                d = side >> one
-                place = np.uint64(ranks[d, word & np.uint64(0xFFFF)])
-                if place >> np.uint64(OCCUPIED):
-                    place &= np.uint64(0x7FFF)
-                    if word >> np.uint64(INEXACT):
-                        slot = np.uint64(tree.slots[page, k])
-                        bound = hi[slot, d] if side & one else lo[slot, d]
-                        n = np.uint64(tables.counts[d])
-                        while place < n and tables.values[d, place] < bound:
-                            place += one
-                for w in range(len(lanes)):
-                    masks[out, w] &= table[side, place, w]
-                i += one
-            some = np.uint64(0)
-            for w in range(len(lanes)):
-                some |= masks[out, w]
-        ids[out] = tree.ids[page, k]
-        out += np.uint64(some != 0)
-    return np.int64(out)
+    """A cluster with the n boxes of a block; hits are written from `at` on."""
+    for e in range(at, at + n):
+        set_words(masks, e, tables.every, 0, lanes)
+    for d in range(len(tables.counts)):
+        _ask(tree, lo, tables, n, masks, at, 2 * d, lanes)
+        _ask(tree, hi, tables, n, masks, at, 2 * d + 1, lanes)
+        if d % 2:
+            n = _left(tables, n, masks, at, lanes)
+    n = _left(tables, n, masks, at, lanes)
+    for e in range(n):
+        box = tables.boxes[e]
+        ids[at + e] = tree.ids[box >> _PAGE_BITS, box & _IN_PAGE]
+    return at + n
+
+
+_PAGE_BITS, _IN_PAGE = np.uint64(6), np.uint64(PAGE - 1)
+
+
+@leaf(inline="always")
+def _ask(
+    tree: Tree,
+    bounds: Doubles,
+    tables: Tables,
+    n: int,
+    masks: Words,
+    at: int,
+    side: int,
+    lanes: Lanes,
+) -> None:  # pragma: no cover - compiled
+    """Narrow the masks of a block's boxes by their bounds of one side.
+
+    First as if all values of a bound's own cell were within it. Where there are such values, the
+    bound itself is fetched and compared with them afterwards.
+    """
+    d, boxes, asked, codes, close = (
+        side >> 1,
+        tables.boxes,
+        tables.asked,
+        tables.codes,
+        tables.close,
+    )
+    low, high = np.uint32(tables.low[d]), np.uint32(tables.high[d])
+    one, upper, begin = np.uint64(1), np.uint64(side & 1), np.uint64(at)
+    m = np.uint64(0)
+    for e in range(np.uint64(n)):
+        code = np.uint32(tree.codes[boxes[e] >> _PAGE_BITS, side, boxes[e] & _IN_PAGE])
+        asked[m], codes[m] = e, code
+        m += np.uint64((low <= code) & (code <= high))
+    ranks, table = tables.ranks[d], tables.masks[side]
+    unsure = np.uint64(0)
+    for i in range(m):
+        e, code = np.uint64(asked[i]), np.uint64(codes[i])
+        cell = (code + one + upper) >> one
+        place, other = ranks[cell], ranks[cell + one - upper - upper]
+        close[unsure] = e
+        unsure += np.uint64((place != other) & (code & one == 0))
+        and_words(masks, begin + e, table, place, lanes)
+    for i in range(unsure):
+        box = boxes[close[i]]
+        prefetch_row(bounds, np.uint64(tree.slots[box >> _PAGE_BITS, box & _IN_PAGE]))
+    for i in range(unsure):
+        e = close[i]
+        box = boxes[e]
+        cell = np.uint64(tree.codes[box >> _PAGE_BITS, side, box & _IN_PAGE]) >> one
+        bound = bounds[np.uint64(tree.slots[box >> _PAGE_BITS, box & _IN_PAGE]), d]
+        place = ranks[cell]
+        while place < ranks[cell + one] and tables.values[d, place] < bound:
+            place += one
+        and_words(masks, begin + e, table, place, lanes)
+
+
+@leaf(inline="always")
+def _left(
+    tables: Tables, n: int, masks: Words, at: int, lanes: Lanes
+) -> int:  # pragma: no cover - compiled
+    """Keep the boxes of a block that have rows; how many they are."""
+    kept, begin = np.uint64(0), np.uint64(at)
+    for e in range(np.uint64(n)):
+        some = set_words(masks, begin + kept, masks, begin + e, lanes)
+        tables.boxes[kept] = tables.boxes[e]
+        kept += np.uint64(some)
+    return np.int64(kept)
 
 
 # --- hits to matches
@@ -546,9 +617,9 @@ def _immediate(
         begin, whole = at, True
         for d in range(dims):
             if np.isfinite(points[i, d]):
-                low[d] = high[d] = code_of(scales, d, points[i, d])
+                low[d] = high[d] = 2 * cell_in(scales, d, points[i, d])
             else:
-                low[d], high[d] = CEILING, 0
+                low[d], high[d] = CEILING, FLOOR
                 whole = False
         if whole or lenient:
             for k in range(pages_within(tree, low, high, room)):

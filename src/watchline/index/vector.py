@@ -25,6 +25,10 @@ from watchline.index.table import Int
 BLOCK = 16
 SLACK = BLOCK
 
+Words = npt.NDArray[np.uint64]
+# A tuple whose length, the words of a row, is known when a kernel is compiled.
+Lanes = tuple[int, ...]
+
 # For small kernels called for every row: nothing is allocated in them, so no references to their
 # arrays need be counted, which takes longer than what they do.
 leaf = partial(nb.njit, cache=True, nogil=True, _nrt=False)
@@ -32,6 +36,10 @@ leaf = partial(nb.njit, cache=True, nogil=True, _nrt=False)
 
 def prefetch(array: npt.NDArray[Any], at: Int) -> None:
     """Ask for the cache line of array[at]."""
+
+
+def prefetch_row(array: npt.NDArray[Any], row: Int) -> None:
+    """Ask for the cache line of array[row, 0]."""
 
 
 def move_block(target: npt.NDArray[Any], at: Int, source: npt.NDArray[Any], start: Int) -> None:
@@ -53,9 +61,11 @@ def trailing_zeros(value: Int) -> Any:
 def _prefetch(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind, _ = signature.args
-        data = context.make_array(kind)(context, builder, values[0]).data
+        found = context.make_array(kind)(context, builder, values[0])
         byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-        place = builder.bitcast(builder.gep(data, [values[1]]), byte)
+        # The first axis need not be contiguous.
+        stride = cgutils.unpack_tuple(builder, found.strides, kind.ndim)[0]
+        place = builder.gep(builder.bitcast(found.data, byte), [builder.mul(values[1], stride)])
         shape = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
         fetch = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0i8")
         # Of data, to read, to be kept in every cache.
@@ -97,6 +107,72 @@ def _bit_length(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
     return types.int64(types.int64), generate
 
 
+def set_words(target: Words, at: Int, source: Words, start: Int, words: Lanes) -> Any:
+    """target[at] = source[start], of rows of as many words as the tuple has; whether any bit is set
+    in them."""
+    target[at] = source[start]
+    return bool(target[at].any())
+
+
+def and_words(target: Words, at: Int, source: Words, start: Int, words: Lanes) -> Any:
+    """target[at] &= source[start], as `set_words`."""
+    target[at] &= source[start]
+    return bool(target[at].any())
+
+
+def _words_at(context: Any, builder: Any, kind: Any, array: Any, row: Any, words: int) -> Any:
+    """The place of a row of an array of uint64, as one vector."""
+    data = context.make_array(kind)(context, builder, array).data
+    first = builder.mul(row, ir.Constant(ir.IntType(64), words))
+    vector = ir.VectorType(ir.IntType(64), words)
+    return builder.bitcast(builder.gep(data, [first]), vector.as_pointer())
+
+
+def _combine(operation: Any) -> Any:
+    @intrinsic
+    def combine(
+        typing: Any, target: Any, at: Any, source: Any, start: Any, words: Any
+    ) -> Any:  # pragma: no cover - compiles
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            n = len(words)
+            into = _words_at(context, builder, signature.args[0], values[0], values[1], n)
+            out_of = _words_at(context, builder, signature.args[2], values[2], values[3], n)
+            found = operation(builder, into, builder.load(out_of, align=8))
+            builder.store(found, into, align=8)
+            shape = ir.FunctionType(ir.IntType(64), [found.type])
+            name = f"llvm.vector.reduce.or.v{n}i64"
+            reduce = cgutils.get_or_insert_function(builder.module, shape, name)
+            return builder.icmp_unsigned(
+                "!=", builder.call(reduce, [found]), ir.Constant(ir.IntType(64), 0)
+            )
+
+        return types.boolean(target, types.uint64, source, types.uint64, words), generate
+
+    return combine
+
+
+_set_words = _combine(lambda builder, into, value: value)
+_and_words = _combine(lambda builder, into, value: builder.and_(builder.load(into, align=8), value))
+
+
+@overload(set_words, strict=False)
+def _compiled_set_words(
+    target: Any, at: Any, source: Any, start: Any, words: Any
+) -> Any:  # pragma: no cover - compiles
+    return lambda target, at, source, start, words: _set_words(
+        target, np.uint64(at), source, np.uint64(start), words
+    )
+
+
+@overload(and_words, strict=False)
+def _compiled_and_words(
+    target: Any, at: Any, source: Any, start: Any, words: Any
+) -> Any:  # pragma: no cover - compiles
+    return lambda target, at, source, start, words: _and_words(
+        target, np.uint64(at), source, np.uint64(start), words
+    )
+
+
 @intrinsic
 def _trailing_zeros(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -118,6 +194,11 @@ def _compiled_bit_length(value: Any) -> Any:  # pragma: no cover - compiles
 @overload(prefetch, strict=False)
 def _compiled_prefetch(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
     return lambda array, at: _prefetch(array, at)
+
+
+@overload(prefetch_row, strict=False)
+def _compiled_prefetch_row(array: Any, row: Any) -> Any:  # pragma: no cover - compiles
+    return lambda array, row: _prefetch(array, row)
 
 
 @overload(move_block, strict=False)
