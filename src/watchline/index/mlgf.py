@@ -764,3 +764,27 @@ def boxes_within(
         kept[n] = k
         n += np.uint64(marks[k])
     return np.int64(n)
+
+
+@nb.njit(cache=True, nogil=True)
+def look(
+    tree: Tree, codes: Codes, order: Integers, size: int, looks: int
+) -> tuple[float, float]:  # pragma: no cover - compiled
+    """The pages and the boxes that clusters of so many rows meet on average, as some of them do."""
+    dims, room = codes.shape[1], room_for(tree)
+    low, high = np.empty(dims, np.uint16), np.empty(dims, np.uint16)
+    clusters = max(1, len(order) // size)
+    pages, boxes, looked = 0, 0, min(looks, clusters)
+    for i in range(looked):
+        start = (2 * i + 1) * clusters // (2 * looked) * size
+        low[:], high[:] = CEILING, FLOOR
+        for row in order[start : start + size]:
+            for d in range(dims):
+                if codes[row, d] != CEILING:
+                    low[d] = min(low[d], codes[row, d])
+                    high[d] = max(high[d], codes[row, d])
+        found = pages_within(tree, low, high, room)
+        pages += found
+        for k in range(found):
+            boxes += boxes_within(tree, room.pages[k], low, high, room.marks, room.kept)
+    return pages / looked, boxes / looked

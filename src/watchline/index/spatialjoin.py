@@ -19,6 +19,7 @@ mode); tables would not pay.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numba as nb
@@ -32,7 +33,9 @@ from watchline.index.hilbert import curve_order
 from watchline.index.mlgf import (
     CEILING,
     FLOOR,
+    HEIGHT,
     PAGE,
+    PAGES,
     Codes,
     MultilevelGridFile,
     Room,
@@ -41,19 +44,23 @@ from watchline.index.mlgf import (
     boxes_within,
     cell_in,
     longer,
+    look,
     pages_within,
     room_for,
 )
 from watchline.index.result import Matches, spread
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.vector import (
+    ONES,
     Lanes,
     Words,
     and_words,
     leaf,
+    pick,
     prefetch_row,
     set_words,
     trailing_zeros,
+    transpose_bits,
 )
 
 # Rows for which each is searched alone.
@@ -61,16 +68,21 @@ FEW = 12
 # Clusters there are: masks of one to sixteen words.
 SIZES = (64, 128, 256, 512, 1_024)
 # Rows that are ordered together. More lie closer to each other, and their masks take more room.
-LEAST, MOST = 2_048, 65_536
+LEAST, FIRST, MOST = 2_048, 16_384, 65_536
 # Bytes of the masks kept until the matches of each row are counted.
 KEPT = 2**25
+# The part of the bits of hits from which on they are written eight at a time.
+DENSE = 0.05
+# Hits that are turned around together.
+TILE = 1_024
 # Boxes that are compared together.
 BLOCK = 512
-# Nanoseconds of the cost model, by `bench.spatial table3`: a row and dimension sorted into a
-# cluster, an entry of its tables, a page met, a bound's mask and a word of it, a match.
-SORTED, TABLED, MET, MASKED, WORD, FOUND = 20.0, 0.1, 40.0, 2.0, 0.3, 2.5
-# A box's bounds that are compared with one row.
-COMPARED = 2.5
+# Nanoseconds of the cost model, by `bench.spatial table3`. For a cluster: a value sorted, a cell of
+# its tables, a page met. For a box and side met there: asking, and a word of masks. For a row: its
+# place on the curve, and each of its matches.
+SORTED, TABLED, PAGED, ASKED, MASKED, PLACED, FOUND = 12.0, 0.15, 60.0, 4.5, 0.9, 300.0, 2.0
+# Clusters of each size that are looked at to choose one, and searches until that is done again.
+LOOKS, AGAIN = 3, 16
 
 
 class SpatialJoinIndex(Index):
@@ -90,21 +102,32 @@ class SpatialJoinIndex(Index):
         self._file = MultilevelGridFile(dims)
         # Matches of a row as far as seen: room for the next.
         self._room = 1_024
+        # By the bits of the number of rows.
+        self._choices: dict[int, Choice] = {}
 
     @property
     def _nbytes(self) -> int:
         return self._file.nbytes
 
     def explain(self) -> str:
-        tree = self._file.tree
-        return f"{super().explain()}; {int(tree.state[3]):,} pages, {int(tree.state[1])} levels"
+        state = self._file.tree.state
+        sizes = sorted({choice.size for choice in self._choices.values()})
+        clusters = f"N_dc {', '.join(map(str, sizes))}; " if sizes else ""
+        return (
+            f"{super().explain()}; {state[PAGES]:,} pages, {state[HEIGHT]} levels of directory;"
+            f" {clusters}about {self.nanoseconds:,.0f} ns a row in a batch"
+        )
 
     def _add(self, slots: Slots) -> None:
         boxes = self._boxes
         if self._file.entered + len(slots) > GROWN * self._file.built_for + 256:
-            self._file.build(boxes)
+            self._build()
         else:
             self._file.add(slots, boxes)
+
+    def _build(self) -> None:
+        self._choices.clear()
+        self._file.build(self._boxes)
 
     def _discard(self, slots: Slots) -> None:
         self._file.discard(slots)
@@ -115,7 +138,7 @@ class SpatialJoinIndex(Index):
             self._file.clear()
         elif boxes.sparse or SHRUNK * len(boxes) < self._file.built_for:
             boxes.compact()
-            self._file.build(boxes)
+            self._build()
 
     # --- one by one
 
@@ -148,7 +171,7 @@ class SpatialJoinIndex(Index):
         offsets = np.empty(len(points) + 1, np.int64)
         offsets[0] = 0
         found = np.empty(0, id_type)
-        row, at, size = 0, 0, 4 * LEAST
+        row, at, size = 0, 0, FIRST
         while row < len(points):
             end = min(row + size, len(points))
             hits = self._join(points[row:end])
@@ -162,7 +185,10 @@ class SpatialJoinIndex(Index):
                 larger = np.empty(int(1.05 * taken * len(points) / end) + 64, id_type)
                 larger[:at] = found[:at]
                 found = larger
-            _scatter(hits, offsets[row:end], found)
+            if id_type is np.int32 and taken - at > DENSE * hits.masks.size * 64:
+                _scatter_dense(hits, offsets[row : end + 1], found)
+            else:
+                _scatter(hits, offsets[row:end], found)
             size = max(LEAST, min(MOST, int(size * KEPT / (hits.masks.nbytes + 1))))
             row, at = end, taken
         found.resize(at, refcheck=False)
@@ -195,7 +221,55 @@ class SpatialJoinIndex(Index):
         return np.flatnonzero(self._file.scales.counts)
 
     def _best_size(self, codes: Codes, order: Integers) -> int:
-        return 256
+        """The size of clusters that costs least for rows like these.
+
+        How many boxes a cluster will meet is counted for some; the choice serves a few batches.
+        """
+        about = len(order).bit_length()
+        if about not in self._choices or self._choices[about].uses >= AGAIN:
+            self._choices[about] = Choice(*self._cheapest(codes, order))
+        self._choices[about].uses += 1
+        return self._choices[about].size
+
+    def _cheapest(self, codes: Codes, order: Integers) -> tuple[int, float]:
+        costs = {}
+        for size in SIZES:
+            if size < 2 * len(order) or size == SIZES[0]:
+                pages, boxes = look(self._file.tree, codes, order, size, LOOKS)
+                costs[size] = self._cost(size, pages, boxes) / min(size, max(1, len(order)))
+        best = min(costs, key=lambda size: costs[size])
+        return best, costs[best]
+
+    def _cost(self, size: int, pages: float, boxes: float) -> float:
+        """Nanoseconds for a cluster that meets so many pages and boxes."""
+        tables = self.dims * (SORTED * size + TABLED * self._file.scales.size)
+        return tables + PAGED * pages + 2 * self.dims * boxes * (ASKED + MASKED * size / 64)
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a row of a batch costs, by the model: as measured last, or for rows made up of the
+        boxes' own bounds."""
+        if self._choices:
+            found = min(choice.nanoseconds for choice in self._choices.values())
+        elif not len(self._boxes):
+            return PLACED
+        else:
+            rng = np.random.default_rng(0)
+            counts = np.maximum(self._file.scales.counts, 1)
+            picked = rng.integers(0, counts, (2 * LEAST, self.dims))
+            codes = (2 * (picked + 2)).astype(np.uint16)
+            order = curve_order(codes, self._dims_by_use(), np.arange(len(codes)))
+            _, found = self._cheapest(codes, order)
+        return PLACED + found
+
+
+@dataclass
+class Choice:
+    """A size of clusters, what a row costs by the model, and how often it has served."""
+
+    size: int
+    nanoseconds: float
+    uses: int = 0
 
 
 class Hits(NamedTuple):
@@ -272,6 +346,7 @@ class Tables(NamedTuple):
     masks: Words
     # Room to sort and to search.
     keys: npt.NDArray[np.uint32]
+    other: npt.NDArray[np.uint32]
     room: Room
     # Boxes of a block: page and place in it, those asked for a mask, and their codes.
     boxes: npt.NDArray[np.uint64]
@@ -294,6 +369,7 @@ def _tables(file: MultilevelGridFile, size: int) -> Tables:
         ranks=np.empty((dims, file.scales.size + 1), np.uint16),
         masks=np.empty((2 * dims, size + 1, words), np.uint64),
         keys=np.empty(size, np.uint32),
+        other=np.empty(size, np.uint32),
         room=room_for(file.tree),
         boxes=np.empty(BLOCK, np.uint64),
         asked=np.empty(BLOCK, np.uint32),
@@ -355,7 +431,7 @@ def _tabulate(
         keys = tables.keys[: len(rows)]
         for i in range(len(rows)):
             keys[i] = np.uint32(codes[rows[i], d]) << np.uint32(16) | np.uint32(i)
-        keys.sort()
+        _sort(tables.keys, tables.other, len(rows))
         values, places = tables.values[d], tables.rows[d]
         n = 0
         for i in range(len(rows)):
@@ -375,6 +451,31 @@ def _tabulate(
         here = min(64, max(0, last - 64 * w))
         full = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
         tables.every[0, w] = full >> np.uint64(64 - here) if here else np.uint64(0)
+
+
+@nb.njit(cache=True, nogil=True)
+def _sort(
+    keys: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], n: int
+) -> None:  # pragma: no cover - compiled
+    """Sort keys by their upper half, a byte at a time."""
+    ends = np.zeros((2, 256), np.uint32)
+    for i in range(n):
+        ends[0, keys[i] >> np.uint32(16) & np.uint32(255)] += np.uint32(1)
+        ends[1, keys[i] >> np.uint32(24)] += np.uint32(1)
+    for half in range(2):
+        before = np.uint32(0)
+        for byte in range(256):
+            count = ends[half, byte]
+            ends[half, byte] = before
+            before += count
+    for i in range(n):
+        byte = keys[i] >> np.uint32(16) & np.uint32(255)
+        other[ends[0, byte]] = keys[i]
+        ends[0, byte] += np.uint32(1)
+    for i in range(n):
+        byte = other[i] >> np.uint32(24)
+        keys[ends[1, byte]] = other[i]
+        ends[1, byte] += np.uint32(1)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -544,6 +645,7 @@ def _count(hits: Hits, counts: Integers) -> None:  # pragma: no cover - compiled
         for w in range(words):
             a, b, c, d = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
             high[:] = 0
+            digits = 0
             start, end = hits.starts[cluster], hits.starts[cluster + 1]
             while start < end:
                 over = np.uint64(0)
@@ -558,13 +660,14 @@ def _count(hits: Hits, counts: Integers) -> None:  # pragma: no cover - compiled
                 while over:
                     high[digit], over = high[digit] ^ over, high[digit] & over
                     digit += 1
+                digits = max(digits, digit)
                 start += 16
             begin = cluster * hits.size + 64 * w
             for i in range(min(64, len(hits.order) - begin)):
                 bit = np.uint64(i)
                 total = np.int64(a >> bit & 1) + 2 * np.int64(b >> bit & 1)
                 total += 4 * np.int64(c >> bit & 1) + 8 * np.int64(d >> bit & 1)
-                for digit in range(28):
+                for digit in range(digits):
                     total += np.int64(high[digit] >> bit & 1) << (digit + 4)
                 counts[hits.order[begin + i]] = total
 
@@ -590,6 +693,72 @@ def _scatter(
                     found[at] = label
                     ends[row] = at + np.uint64(1)
                     bits &= bits - np.uint64(1)
+
+
+@nb.njit(cache=True, nogil=True)
+def _scatter_dense(
+    hits: Hits, offsets: Integers, found: npt.NDArray[np.int32]
+) -> None:  # pragma: no cover - compiled
+    """As `_scatter`, if hits have many rows and ids are narrow.
+
+    A tile of hits is turned around, so that each row has a byte for every eight hits; the ids that
+    its bits pick are written at once, as long as eight have room.
+    """
+    words = hits.masks.shape[1]
+    ends = np.empty(hits.size, np.uint64)
+    bytes_ = np.zeros((TILE // 8) * 64, np.uint8)
+    labels = np.empty(TILE, np.int32)
+    rest = np.zeros((8, words), np.uint64)
+    for cluster in range(len(hits.starts) - 1):
+        rows = hits.order[cluster * hits.size : (cluster + 1) * hits.size]
+        for i in range(len(rows)):
+            ends[i] = offsets[rows[i]]
+        last = hits.starts[cluster + 1]
+        for start in range(hits.starts[cluster], last, TILE):
+            n = min(TILE, last - start)
+            groups = (n + 7) // 8
+            for i in range(n):
+                labels[i] = hits.ids[start + i]
+            if n % 8:
+                rest[:] = 0
+                rest[: n % 8] = hits.masks[last - n % 8 : last]
+            for w in range(words):
+                for g in range(n // 8):
+                    transpose_bits(bytes_, g * 64, hits.masks, start + g * 8, w)
+                if n % 8:
+                    transpose_bits(bytes_, (groups - 1) * 64, rest, 0, w)
+                for i in range(min(64, len(rows) - 64 * w)):
+                    row = 64 * w + i
+                    limit = np.uint64(offsets[rows[row] + 1])
+                    ends[row] = _write(found, ends[row], limit, labels, bytes_, i, groups)
+
+
+@leaf()
+def _write(
+    found: npt.NDArray[np.int32],
+    at: int,
+    limit: int,
+    labels: npt.NDArray[np.int32],
+    bytes_: npt.NDArray[np.uint8],
+    row: int,
+    groups: int,
+) -> int:  # pragma: no cover - compiled
+    """The ids of one row of a tile, none of them at or after `limit`; where they end."""
+    g, one, eight = np.uint64(0), np.uint64(1), np.uint64(8)
+    at, row, end = np.uint64(at), np.uint64(row), np.uint64(groups)
+    while g < end and at + eight <= limit:
+        bits = np.uint64(bytes_[g * np.uint64(64) + row])
+        pick(found, at, labels, g * eight, bits)
+        at += ONES[bits]
+        g += one
+    while g < end:
+        bits = np.uint64(bytes_[g * np.uint64(64) + row])
+        while bits:
+            found[at] = labels[g * eight + trailing_zeros(bits)]
+            at += one
+            bits &= bits - one
+        g += one
+    return at
 
 
 # --- one row at a time

@@ -16,6 +16,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 import numpy.typing as npt
+from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
@@ -171,6 +172,119 @@ def _compiled_and_words(
     return lambda target, at, source, start, words: _and_words(
         target, np.uint64(at), source, np.uint64(start), words
     )
+
+
+def transpose_bits(
+    target: npt.NDArray[np.uint8], at: Int, rows: Words, first: Int, word: Int
+) -> None:
+    """Bit i of rows[first + k, word] becomes bit k of target[at + i], for k to 8 and i to 64."""
+    eight = np.ascontiguousarray(rows[int(first) : int(first) + 8, int(word)])
+    bits = np.unpackbits(eight.view(np.uint8).reshape(8, 8), axis=1, bitorder="little")
+    target[int(at) : int(at) + 64] = np.packbits(bits, axis=0, bitorder="little")[0]
+
+
+def pick(
+    target: npt.NDArray[np.int32], at: Int, source: npt.NDArray[np.int32], of: Int, bits: Int
+) -> None:
+    """The elements of source[of : of + 8] whose bit is set, to target[at …]; eight are written."""
+    chosen = source[int(of) : int(of) + 8][PICKS[int(bits)]]
+    target[int(at) : int(at) + 8] = chosen
+
+
+# For each byte the places of its bits, the lowest first, and the number of them.
+PICKS = np.zeros((256, 8), dtype=np.int32)
+ONES = np.zeros(256, dtype=np.uint64)
+for _byte in range(256):
+    _places = [i for i in range(8) if _byte >> i & 1]
+    PICKS[_byte, : len(_places)] = _places
+    ONES[_byte] = len(_places)
+
+# Whether eight integers can be put into any order by one instruction.
+CAN_PICK = bool(llvm.get_host_cpu_features().get("avx2", False))
+
+
+@intrinsic
+def _transpose_bits(
+    typing: Any, target: Any, at: Any, rows: Any, first: Any, word: Any
+) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        i64, i32 = ir.IntType(64), ir.IntType(32)
+        found = context.make_array(signature.args[2])(context, builder, values[2])
+        words = cgutils.unpack_tuple(builder, found.shape, 2)[1]
+        start = builder.add(builder.mul(values[3], words), values[4])
+        eight = ir.VectorType(i64, 8)
+        block = ir.Constant(eight, ir.Undefined)
+        for k in range(8):
+            place = builder.add(start, builder.mul(words, ir.Constant(i64, k)))
+            row = builder.load(builder.gep(found.data, [place]), align=8)
+            block = builder.insert_element(block, row, ir.Constant(i32, k))
+        # First whole bytes change places, then the bits of each square of eight bytes.
+        in_bytes = ir.VectorType(ir.IntType(8), 64)
+        swapped = ir.Constant(ir.VectorType(i32, 64), [8 * (i % 8) + i // 8 for i in range(64)])
+        block = builder.bitcast(block, in_bytes)
+        block = builder.shuffle_vector(block, ir.Constant(in_bytes, ir.Undefined), swapped)
+        block = builder.bitcast(block, eight)
+        for shift, mask in _SQUARE:
+            by, only = ir.Constant(eight, [shift] * 8), ir.Constant(eight, [mask] * 8)
+            moved = builder.and_(builder.xor(block, builder.lshr(block, by)), only)
+            block = builder.xor(builder.xor(block, moved), builder.shl(moved, by))
+        into = context.make_array(signature.args[0])(context, builder, values[0]).data
+        into = builder.bitcast(builder.gep(into, [values[1]]), eight.as_pointer())
+        builder.store(block, into, align=1)
+        return context.get_dummy_value()
+
+    return types.void(target, types.uint64, rows, types.uint64, types.uint64), generate
+
+
+# How far apart the two bits are that a step exchanges, and the lower ones of them.
+_SQUARE = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0))
+
+
+@overload(transpose_bits, strict=False)
+def _compiled_transpose_bits(
+    target: Any, at: Any, rows: Any, first: Any, word: Any
+) -> Any:  # pragma: no cover - compiles
+    return lambda target, at, rows, first, word: _transpose_bits(
+        target, np.uint64(at), rows, np.uint64(first), np.uint64(word)
+    )
+
+
+@intrinsic
+def _pick(
+    typing: Any, target: Any, at: Any, source: Any, of: Any, picks: Any, bits: Any
+) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        eight = ir.VectorType(ir.IntType(32), 8)
+
+        def place(i: int, at: Any) -> Any:
+            data = context.make_array(signature.args[i])(context, builder, values[i]).data
+            return builder.bitcast(builder.gep(data, [at]), eight.as_pointer())
+
+        wide = ir.Constant(ir.IntType(64), 8)
+        source = builder.load(place(2, values[3]), align=4)
+        order = builder.load(place(4, builder.mul(values[5], wide)), align=4)
+        shape = ir.FunctionType(eight, [eight, eight])
+        permute = cgutils.get_or_insert_function(builder.module, shape, "llvm.x86.avx2.permd")
+        builder.store(builder.call(permute, [source, order]), place(0, values[1]), align=4)
+        return context.get_dummy_value()
+
+    return types.void(target, types.uint64, source, types.uint64, picks, types.uint64), generate
+
+
+@overload(pick, strict=False)
+def _compiled_pick(
+    target: Any, at: Any, source: Any, of: Any, bits: Any
+) -> Any:  # pragma: no cover - compiles
+    if CAN_PICK:
+        return lambda target, at, source, of, bits: _pick(
+            target, np.uint64(at), source, np.uint64(of), PICKS, np.uint64(bits)
+        )
+
+    def one_by_one(target: Any, at: Any, source: Any, of: Any, bits: Any) -> None:
+        for i in range(8):
+            target[at + np.uint64(i)] = source[of + np.uint64(PICKS[bits, i])]
+
+    return one_by_one
 
 
 @intrinsic
