@@ -7,6 +7,8 @@ vector.py      instructions Numba does not offer
 constructs.py  what indexes of virtual constructs share
 cei.py         `cei` and `ui`                     ces.py     `ces`, `ugc` and `cells`
 anchored.py    `sci`, `lci` and `vcs`             islist.py  `islist`
+merging.py     attributes merged by counting      rebuilt.py arrays that are built anew
+counting.py    `counting`                         choose.py  `auto`
 scan.py        `scan`
 formulas.py    the papers' counts and bounds
 """
@@ -28,6 +30,7 @@ from watchline.index.base import Index, checked_boxes
 from watchline.index.cei import ContainmentEncodedIntervals, UnitIntervals
 from watchline.index.ces import ContainmentEncodedSquares, FixedCells, UnitGridCells
 from watchline.index.choose import AutoIndex
+from watchline.index.counting import CountingIndex
 from watchline.index.ibs import IntervalSearchTrees
 from watchline.index.islist import IntervalSkipList
 from watchline.index.result import Matches
@@ -47,6 +50,7 @@ _CLASSES: tuple[type[Index], ...] = (
     VirtualConstructSquares,
     ContainmentEncodedSquares,
     IntervalSearchTrees,
+    CountingIndex,
 )
 _KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in _CLASSES} | {"auto": AutoIndex}
 
