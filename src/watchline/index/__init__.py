@@ -8,6 +8,7 @@ constructs.py  what indexes of virtual constructs share
 cei.py         `cei` and `ui`                     ces.py     `ces`, `ugc` and `cells`
 anchored.py    `sci`, `lci` and `vcs`             islist.py  `islist`
 merging.py     attributes merged by counting      rebuilt.py arrays that are built anew
+ibs.py         `ibs`                              twophase.py `twophase`
 counting.py    `counting`                         choose.py  `auto`
 scan.py        `scan`
 formulas.py    the papers' counts and bounds
@@ -35,6 +36,7 @@ from watchline.index.ibs import IntervalSearchTrees
 from watchline.index.islist import IntervalSkipList
 from watchline.index.result import Matches
 from watchline.index.scan import ScanIndex
+from watchline.index.twophase import TwoPhaseIndex
 
 __all__ = ["Index", "Matches", "build"]
 
@@ -51,6 +53,7 @@ _CLASSES: tuple[type[Index], ...] = (
     ContainmentEncodedSquares,
     IntervalSearchTrees,
     CountingIndex,
+    TwoPhaseIndex,
 )
 _KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in _CLASSES} | {"auto": AutoIndex}
 
