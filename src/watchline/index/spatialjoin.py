@@ -56,10 +56,10 @@ from watchline.index.vector import (
     Words,
     and_words,
     leaf,
+    lowest,
     pick,
     prefetch_row,
     set_words,
-    trailing_zeros,
     transpose_bits,
 )
 
@@ -688,7 +688,7 @@ def _scatter(
             for w in range(words):
                 bits = hits.masks[i, w]
                 while bits:
-                    row = np.uint64(64 * w) + trailing_zeros(bits)
+                    row = np.uint64(64 * w) + np.uint64(lowest(bits))
                     at = ends[row]
                     found[at] = label
                     ends[row] = at + np.uint64(1)
@@ -754,7 +754,7 @@ def _write(
     while g < end:
         bits = np.uint64(bytes_[g * np.uint64(64) + row])
         while bits:
-            found[at] = labels[g * eight + trailing_zeros(bits)]
+            found[at] = labels[g * eight + np.uint64(lowest(bits))]
             at += one
             bits &= bits - one
         g += one

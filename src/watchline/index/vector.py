@@ -1,4 +1,4 @@
-"""What Numba does not offer: fetch memory ahead, move a block of ids at once, count bits.
+"""What Numba does not offer: fetch memory ahead, move or compare a block at once, count bits.
 
 Search is bound by memory, not by arithmetic. A batch is answered in small groups: first the places
 of all points of a group are computed and fetched ahead, then the lists, and only then are the ids
@@ -25,6 +25,8 @@ from watchline.index.table import Int
 
 BLOCK = 16
 SLACK = BLOCK
+# Elements that `zeros` looks at.
+LANES = 64
 
 Words = npt.NDArray[np.uint64]
 # A tuple whose length, the words of a row, is known when a kernel is compiled.
@@ -48,14 +50,19 @@ def move_block(target: npt.NDArray[Any], at: Int, source: npt.NDArray[Any], star
     target[at : at + BLOCK] = source[start : start + BLOCK]
 
 
+def zeros(array: npt.NDArray[Any], at: Int) -> Any:
+    """Which of array[at : at + 64] are zero, as the bits of a number, the first the lowest."""
+    return np.uint64(sum(1 << i for i in range(LANES) if not array[at + i]))
+
+
+def lowest(bits: Any) -> int:
+    """The place of the lowest bit of a number that is not zero."""
+    return (int(bits) & -int(bits)).bit_length() - 1
+
+
 def bit_length(value: Int) -> int:
     """Bits of a number that is not negative; zero has none."""
     return int(value).bit_length()
-
-
-def trailing_zeros(value: Int) -> Any:
-    """The place of the lowest bit of a uint64 that is not zero."""
-    return np.uint64(bit_length(int(value) & -int(value)) - 1)
 
 
 @intrinsic
@@ -288,16 +295,35 @@ def _compiled_pick(
 
 
 @intrinsic
-def _trailing_zeros(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
+def _zeros(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind, _ = signature.args
+        lanes = ir.VectorType(ir.IntType(kind.dtype.bitwidth), LANES)
+        data = context.make_array(kind)(context, builder, values[0]).data
+        place = builder.bitcast(builder.gep(data, [values[1]]), lanes.as_pointer())
+        block = builder.load(place, align=1)
+        equal = builder.icmp_unsigned("==", block, ir.Constant(lanes, None))
+        return builder.bitcast(equal, ir.IntType(64))
+
+    return types.uint64(array, at), generate
+
+
+@intrinsic
+def _lowest(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
 
-    return types.uint64(types.uint64), generate
+    return types.int64(types.uint64), generate
 
 
-@overload(trailing_zeros, strict=False)
-def _compiled_trailing_zeros(value: Any) -> Any:  # pragma: no cover - compiles
-    return lambda value: _trailing_zeros(np.uint64(value))
+@overload(zeros, strict=False)
+def _compiled_zeros(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+    return lambda array, at: _zeros(array, np.int64(at))
+
+
+@overload(lowest, strict=False)
+def _compiled_lowest(bits: Any) -> Any:  # pragma: no cover - compiles
+    return lambda bits: _lowest(np.uint64(bits))
 
 
 @overload(bit_length, strict=False)
