@@ -101,7 +101,7 @@ def lines(found: Peers) -> Iterator[list[str]]:
 
 
 def ours(threads: int) -> Contestant:
-    def prepare(index: Any, points: Doubles) -> Callable[[], Any]:
+    def prepare(index: wl.index.Index, points: Doubles) -> Callable[[], Any]:
         def call() -> wl.index.Matches:
             numba.set_num_threads(threads)
             return index.stab(points)

@@ -26,7 +26,9 @@ def dynamic(quick: bool, _: Path) -> Iterator[str]:
     numba.set_num_threads(1)
     yield from singly(quick)
     yield from in_bulk(quick)
-    outcomes = yield from odd_shapes(quick)
+    scale = Scale(500, 50, 20, 2, 50) if quick else Scale(batch=2_000, rounds=5)
+    outcomes = {w.name: raced(w, scale) for w in shapes(scale)}
+    yield from odd_shapes(outcomes, scale)
     yield from sizes(quick, outcomes)
 
 
@@ -79,10 +81,8 @@ def bulk(kind: str, w: Workload, n: int) -> tuple[list[str], tuple[Fingerprint, 
 # --- shapes
 
 
-def odd_shapes(quick: bool) -> Iterator[str]:
-    scale = Scale(500, 50, 20, 2, 50) if quick else Scale(batch=2_000, rounds=5)
+def odd_shapes(outcomes: dict[str, Outcome], scale: Scale) -> Iterator[str]:
     yield f"## Shapes: {scale.batch:,} rows a batch"
-    outcomes = {w.name: raced(w, scale) for w in shapes(scale)}
     rows = []
     for name, outcome in outcomes.items():
         times = (f"{m.nanoseconds / 1e3:,.2f}" for m in outcome.measures.values())
@@ -93,7 +93,6 @@ def odd_shapes(quick: bool) -> Iterator[str]:
     gain = [f"{rival} / batch" for rival in RIVALS]
     yield table(["queries", "matches a row", *who, *gain, "batch / floor"], rows)
     yield f"Of a row, the best of {scale.rounds} rounds."
-    return outcomes
 
 
 def shapes(scale: Scale) -> Iterator[Workload]:

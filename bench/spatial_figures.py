@@ -12,7 +12,7 @@ from bench.plots import Line, Panel
 from bench.report import table
 from bench.selections import workload
 from bench.spatial_race import KINDS, Outcome, Scale, raced, require, scale_of
-from bench.sweeps import Sweep
+from bench.sweeps import Measure, Sweep
 from bench.workloads import Workload
 
 QUERIES = (10_000, 25_000, 50_000, 75_000, 100_000)
@@ -42,8 +42,8 @@ class Figure:
     def lines(self) -> dict[str, Line]:
         """Microseconds of a row; the rival that is searched row by row is in the table only."""
         return {
-            name: [m and m.nanoseconds / 1e3 for m in found]
-            for name, found in self.sweep.series.items()
+            name: [outcome.measures[name].nanoseconds / 1e3 for outcome in self.outcomes]
+            for name in self.sweep.series
             if name != "ibs, row by row"
         }
 
@@ -61,8 +61,10 @@ def swept(
 ) -> Figure:
     require(*KINDS)
     outcomes = [raced(case(x), scale) for x in xs]
-    series = {who: [o.measures[who] for o in outcomes] for who in outcomes[0].measures}
-    return Figure(Sweep(name, title, axis, list(xs), dict(series)), outcomes)
+    series: dict[str, list[Measure | None]] = {
+        who: [outcome.measures[who] for outcome in outcomes] for who in outcomes[0].measures
+    }
+    return Figure(Sweep(name, title, axis, list(xs), series), outcomes)
 
 
 @cache
