@@ -133,14 +133,14 @@ def figure15(quick: bool, figures: Path) -> Iterator[str]:
                 *(f"{rival} / batch" for rival in ("counting", "twophase", "scan")),
                 "batch / floor",
             ],
-            [ratios(figure, attributes, n, scale) for n in figure.sweep.xs],
+            [ratios(figure, attributes, n) for n in figure.sweep.xs],
         )
     yield told(scale)
 
 
-def ratios(figure: Figure, attributes: int, n: int, scale: Scale) -> list[str]:
+def ratios(figure: Figure, attributes: int, n: int) -> list[str]:
     found = figure.at(n)
-    paper = PAPER.get((attributes, n * scale.fewer))
+    paper = PAPER.get((attributes, n))
     batch, immediate = (f"{x:g}" for x in paper) if paper else ("", "")
     rivals = (found.times(rival, "batch") for rival in ("counting", "twophase", "scan"))
     return [
