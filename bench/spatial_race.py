@@ -1,6 +1,7 @@
 """One setting of the Spatial Join CQ paper: all contestants take turns, all find the same pairs.
 
-* batch: `spatialjoin`, all rows of a batch in one search; immediate: one search for each row.
+* batch: `spatialjoin`, all rows of a batch in one search; immediate: one search for each row, whose
+  result is dropped before the next.
 * ibs, counting, twophase, scan: a search of the first rows of the batch. They treat rows one after
   the other, so a row costs the same however many there are.
 * ibs, row by row: one search for each row, to compare with immediate.
@@ -70,11 +71,12 @@ class Outcome:
 
 @dataclass
 class Runner:
-    """Who is called, for how many rows, with which index if any, and its times."""
+    """Who is called, for how many rows, with which index if any, what it found, and its times."""
 
     call: Callable[[], Any]
     rows: int
-    index: wl.index.Index | None
+    index: wl.index.Index | None = None
+    found: Callable[[], Fingerprint] | None = None
     seconds: list[float] = field(default_factory=list)
 
     def measure(self) -> Measure:
@@ -124,28 +126,37 @@ def entered(w: Workload, scale: Scale) -> tuple[dict[str, Runner], int]:
     sample, single = w.points[: scale.sample], w.points[: scale.single]
     ours, ibs = indexes[OURS], indexes["ibs"]
     runners = {
-        "batch": Runner(search(ours, w.points), len(w.points), ours),
-        "immediate": Runner(one_by_one(ours, single), len(single), ours),
-        "ibs": Runner(search(ibs, sample), len(sample), ibs),
-        "ibs, row by row": Runner(one_by_one(ibs, single), len(single), ibs),
+        "batch": at_once(ours, w.points),
+        "immediate": one_by_one(ours, single),
+        "ibs": at_once(ibs, sample),
+        "ibs, row by row": one_by_one(ibs, single),
     }
     for kind in RIVALS[1:]:
-        runners[kind] = Runner(search(indexes[kind], sample), len(sample), indexes[kind])
+        runners[kind] = at_once(indexes[kind], sample)
     say(f"{w.name}: comparing answers")
     batch = ours.stab(w.points)
     check(runners, batch, indexes["scan"], w.points)
     count, id_type, rows = len(batch.ids), batch.ids.dtype, len(w.points)
-    runners["floor"] = Runner(lambda: written(count, id_type, rows), rows, None)
+    runners["floor"] = Runner(lambda: written(count, id_type, rows), rows)
     return runners, count
 
 
-def search(index: wl.index.Index, points: Doubles) -> Callable[[], Any]:
-    return lambda: index.stab(points)
+def at_once(index: wl.index.Index, points: Doubles) -> Runner:
+    def call() -> wl.index.Matches:
+        return index.stab(points)
+
+    return Runner(call, len(points), index, lambda: print_of(call()))
 
 
-def one_by_one(index: wl.index.Index, points: Doubles) -> Callable[[], Any]:
+def one_by_one(index: wl.index.Index, points: Doubles) -> Runner:
+    """What a row found is dropped before the next is searched."""
     rows = [points[i : i + 1] for i in range(len(points))]
-    return lambda: [index.stab(row) for row in rows]
+
+    def call() -> None:
+        for row in rows:
+            index.stab(row)
+
+    return Runner(call, len(points), index, lambda: singles([index.stab(row) for row in rows]))
 
 
 def written(count: int, id_type: Any, rows: int) -> tuple[Any, Any]:
@@ -163,9 +174,8 @@ def check(
     expected, found = print_of(scan.stab(points)), print_of(batch)
     assert found == expected, ("batch", found, expected)
     for name, runner in runners.items():
-        result = runner.call()
-        found = singles(result) if isinstance(result, list) else print_of(result)
-        expected = print_of(batch, runner.rows)
+        assert runner.found is not None
+        found, expected = runner.found(), print_of(batch, runner.rows)
         assert found == expected, (name, found, expected)
 
 
