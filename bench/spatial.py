@@ -81,7 +81,10 @@ PARTS: dict[str, Part] = {
 def main() -> None:
     # The collector, called before each run, need not look at what the imports have made.
     gc.freeze()
-    run("bench.spatial", PARTS)
+    try:
+        run("bench.spatial", PARTS)
+    finally:
+        gc.unfreeze()
 
 
 if __name__ == "__main__":
