@@ -59,6 +59,7 @@ CASES: list[tuple[str, int, dict[str, Any]]] = [
         for kind in ("vcs", "ces")
         for tuning in ({}, {"L": 1}, {"L": 8}, {"L": 4, "unit": 1, "domain": (-3, 9)})
     ],
+    *[(kind, dims, {}) for kind in ("ibs", "counting", "twophase") for dims in (1, 2, 3, 5, 12)],
 ]
 
 

@@ -63,7 +63,9 @@ def test_long_interleavings(case: tuple[str, int, dict[str, Any]], seed: int) ->
     interleave(index, case[1], rng, 10, 300, held)
 
 
-@pytest.mark.parametrize("kind", ["ui", "lci", "cei", "islist", "auto"])
+@pytest.mark.parametrize(
+    "kind", ["ui", "lci", "cei", "islist", "auto", "ibs", "counting", "twophase"]
+)
 def test_growth_from_nothing_to_thousands_and_back(kind: str) -> None:
     """Tuning is chosen again on the way, more than once, for numbers that wander off."""
     rng = np.random.default_rng(4)

@@ -186,7 +186,10 @@ def test_one_border_shared_by_very_many(kind: str, dims: int, tuning: dict[str, 
 
 
 @pytest.mark.parametrize("border", [50.0, 0.0, -3.0, 5e-324, 1e300, -1.7976931348623157e308])
-@pytest.mark.parametrize("kind", ["ui", "sci", "lci", "cei", "islist", "ugc", "vcs", "ces", "auto"])
+@pytest.mark.parametrize(
+    "kind",
+    "ui sci lci cei islist ugc vcs ces auto ibs counting twophase".split(),
+)
 def test_one_border_and_no_other(kind: str, border: float) -> None:
     """ "price < 50", and nothing else, two hundred times; then "price >= 50"."""
     dims = 2 if kind in ("ugc", "vcs", "ces") else 1

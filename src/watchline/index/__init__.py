@@ -7,7 +7,10 @@ vector.py      instructions Numba does not offer
 constructs.py  what indexes of virtual constructs share
 cei.py         `cei` and `ui`                     ces.py     `ces`, `ugc` and `cells`
 anchored.py    `sci`, `lci` and `vcs`             islist.py  `islist`
-scan.py        `scan`                             choose.py  `auto`
+merging.py     attributes merged by counting      rebuilt.py arrays that are built anew
+ibs.py         `ibs`                              twophase.py `twophase`
+counting.py    `counting`                         choose.py  `auto`
+scan.py        `scan`
 formulas.py    the papers' counts and bounds
 """
 
@@ -28,9 +31,12 @@ from watchline.index.base import Index, checked_boxes
 from watchline.index.cei import ContainmentEncodedIntervals, UnitIntervals
 from watchline.index.ces import ContainmentEncodedSquares, FixedCells, UnitGridCells
 from watchline.index.choose import AutoIndex
+from watchline.index.counting import CountingIndex
+from watchline.index.ibs import IntervalSearchTrees
 from watchline.index.islist import IntervalSkipList
 from watchline.index.result import Matches
 from watchline.index.scan import ScanIndex
+from watchline.index.twophase import TwoPhaseIndex
 
 __all__ = ["Index", "Matches", "build"]
 
@@ -45,6 +51,9 @@ _CLASSES: tuple[type[Index], ...] = (
     FixedCells,
     VirtualConstructSquares,
     ContainmentEncodedSquares,
+    IntervalSearchTrees,
+    CountingIndex,
+    TwoPhaseIndex,
 )
 _KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in _CLASSES} | {"auto": AutoIndex}
 

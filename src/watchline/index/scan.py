@@ -39,13 +39,13 @@ class ScanIndex(Index):
     def _fill(
         self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
     ) -> tuple[int, int]:
-        lo, hi, ids = self._by_dimension()
+        lo, hi, ids = self.columns()
         starts = np.zeros(len(points), dtype=np.int64)
         ends = np.full(len(points), len(ids))
         return scan_runs(lo, hi, ids, points, starts, ends, offsets, found, row, at)
 
-    def _by_dimension(self) -> tuple[Doubles, Doubles, npt.NDArray[Any]]:
-        """Bounds as (d, n): the inner loop runs along one dimension of all boxes."""
+    def columns(self) -> tuple[Doubles, Doubles, npt.NDArray[Any]]:
+        """Bounds as (d, n), and ids: the inner loop runs along one dimension of all boxes."""
         if self._columns is None:
             boxes = self._boxes
             living = boxes.living()
@@ -70,27 +70,46 @@ def scan_runs(
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Each point against its own run of boxes [start, end), as `Index._fill` has it.
+    """Each point against its own run of boxes [start, end), as `Index._fill` has it."""
+    hits = np.empty(BLOCK, dtype=np.uint8)
+    for i in range(row, len(points)):
+        begin = at
+        if finite(points[i]):
+            at = scan_run(lo, hi, ids, points[i], starts[i], ends[i], hits, found, at)
+            if at < 0:
+                return i, begin
+        offsets[i + 1] = at
+    return len(points), at
+
+
+@nb.njit(cache=True, nogil=True)
+def scan_run(
+    lo: Doubles,
+    hi: Doubles,
+    ids: npt.NDArray[Any],
+    point: Doubles,
+    start: int,
+    end: int,
+    hits: npt.NDArray[np.uint8],
+    found: npt.NDArray[Any],
+    at: int,
+) -> int:  # pragma: no cover - compiled
+    """A finite point against a run of boxes; the next place in `found`, -1 if it has no room.
 
     Boxes are taken in blocks: one dimension after the other narrows a block's hits, in loops that
     become vector instructions, and only a block with hits is looked at box by box.
     """
-    hits = np.empty(BLOCK, dtype=np.uint8)
-    for i in range(row, len(points)):
-        begin = at
-        if _finite(points[i]):
-            for block in range(starts[i], ends[i], BLOCK):
-                size = min(BLOCK, ends[i] - block)
-                count = _narrow(lo, hi, points[i], block, size, hits)
-                if count:
-                    if at + count > len(found):
-                        return i, begin
-                    for j in range(size):
-                        if hits[j]:
-                            found[at] = ids[block + j]
-                            at += 1
-        offsets[i + 1] = at
-    return len(points), at
+    for block in range(start, end, BLOCK):
+        size = min(BLOCK, end - block)
+        count = _narrow(lo, hi, point, block, size, hits)
+        if count:
+            if at + count > len(found):
+                return -1
+            for j in range(size):
+                if hits[j]:
+                    found[at] = ids[block + j]
+                    at += 1
+    return at
 
 
 @nb.njit(cache=True, nogil=True)
@@ -111,7 +130,7 @@ def _narrow(
 
 
 @nb.njit(cache=True, nogil=True)
-def _finite(point: Doubles) -> bool:  # pragma: no cover - compiled
+def finite(point: Doubles) -> bool:  # pragma: no cover - compiled
     finite = True
     for k in range(len(point)):
         finite &= np.isfinite(point[k])

@@ -1,4 +1,4 @@
-"""What Numba does not offer: fetch memory ahead, move a block of ids at once, count bits.
+"""What Numba does not offer: fetch memory ahead, move or compare a block at once, count bits.
 
 Search is bound by memory, not by arithmetic. A batch is answered in small groups: first the places
 of all points of a group are computed and fetched ahead, then the lists, and only then are the ids
@@ -24,6 +24,8 @@ from watchline.index.table import Int
 
 BLOCK = 16
 SLACK = BLOCK
+# Elements that `zeros` looks at.
+LANES = 64
 
 # For small kernels called for every row: nothing is allocated in them, so no references to their
 # arrays need be counted, which takes longer than what they do.
@@ -37,6 +39,16 @@ def prefetch(array: npt.NDArray[Any], at: Int) -> None:
 def move_block(target: npt.NDArray[Any], at: Int, source: npt.NDArray[Any], start: Int) -> None:
     """target[at : at + 16] = source[start : start + 16], of integer arrays of any width."""
     target[at : at + BLOCK] = source[start : start + BLOCK]
+
+
+def zeros(array: npt.NDArray[Any], at: Int) -> Any:
+    """Which of array[at : at + 64] are zero, as the bits of a number, the first the lowest."""
+    return np.uint64(sum(1 << i for i in range(LANES) if not array[at + i]))
+
+
+def lowest(bits: Any) -> int:
+    """The place of the lowest bit of a number that is not zero."""
+    return (int(bits) & -int(bits)).bit_length() - 1
 
 
 def bit_length(value: Int) -> int:
@@ -90,6 +102,38 @@ def _bit_length(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
         return builder.sub(ir.Constant(ir.IntType(64), 64), zeros)
 
     return types.int64(types.int64), generate
+
+
+@intrinsic
+def _zeros(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind, _ = signature.args
+        lanes = ir.VectorType(ir.IntType(kind.dtype.bitwidth), LANES)
+        data = context.make_array(kind)(context, builder, values[0]).data
+        place = builder.bitcast(builder.gep(data, [values[1]]), lanes.as_pointer())
+        block = builder.load(place, align=1)
+        equal = builder.icmp_unsigned("==", block, ir.Constant(lanes, None))
+        return builder.bitcast(equal, ir.IntType(64))
+
+    return types.uint64(array, at), generate
+
+
+@intrinsic
+def _lowest(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@overload(zeros, strict=False)
+def _compiled_zeros(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+    return lambda array, at: _zeros(array, np.int64(at))
+
+
+@overload(lowest, strict=False)
+def _compiled_lowest(bits: Any) -> Any:  # pragma: no cover - compiles
+    return lambda bits: _lowest(np.uint64(bits))
 
 
 @overload(bit_length, strict=False)
