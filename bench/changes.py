@@ -17,6 +17,18 @@ from bench.workloads import LARGE, Fingerprint, Workload, boxes, fingerprint, in
 # Changes between two searches, and points of a search.
 EVERY, POINTS = 1_000, 1_000
 
+HEADER = [
+    "index",
+    "inserts",
+    "an insert, µs",
+    "removes",
+    "a remove, µs",
+    f"a stab of {POINTS:,}, while inserting, ms",
+    "while removing, ms",
+    "MiB, and the process's, at the peak",
+    "after the last was removed",
+]
+
 
 @dataclass
 class Clock:
@@ -33,20 +45,7 @@ def dynamic(quick: bool) -> Iterator[str]:
         changed("cei", intervals("", inserts, 200, LARGE, POINTS), removes),
         changed("ces", boxes("", inserts, 60, 4_096, POINTS), removes),
     ]
-    yield table(
-        [
-            "index",
-            "inserts",
-            "an insert, µs",
-            "removes",
-            "a remove, µs",
-            f"a stab of {POINTS:,}, while inserting, ms",
-            "while removing, ms",
-            "MiB, and the process's, at the peak",
-            "after the last was removed",
-        ],
-        rows,
-    )
+    yield table(HEADER, rows)
     yield (
         f"A search after each {EVERY:,} changes. The answers after the removes are those of a scan"
         " of what is left; then all else is removed at once."

@@ -7,7 +7,6 @@ Without a part, all of them. Tables go to standard output, figures to the folder
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,40 +15,29 @@ from bench.hotspots import hotspots
 from bench.memory import memory
 from bench.papers import papers
 from bench.race import parallel, peers
-from bench.report import machine, say
+from bench.report import Part, run
 from bench.tuning import tuning
 
-Part = Callable[[bool], Iterator[str]]
+
+def plain(part: Callable[[bool], Iterator[str]]) -> Part:
+    """A part without figures."""
+
+    def with_figures(quick: bool, _: Path) -> Iterator[str]:
+        return part(quick)
+
+    return with_figures
 
 
-def main() -> None:
-    chosen = arguments()
-    parts: dict[str, Part] = {
-        "peers": peers,
-        "parallel": parallel,
-        "papers": lambda quick: papers(quick, chosen.figures),
-        "memory": memory,
-        "dynamic": dynamic,
-        "tuning": tuning,
-        "hotspots": hotspots,
-    }
-    unknown = set(chosen.parts) - set(parts)
-    if unknown:
-        raise SystemExit(f"there is no part {', '.join(unknown)}; there is {', '.join(parts)}")
-    print(f"{machine()}.{' Quick: small sizes.' if chosen.quick else ''}", flush=True)
-    for name in chosen.parts or parts:
-        say(name)
-        for text in parts[name](chosen.quick):
-            print(f"\n{text}", flush=True)
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.indexes")
-    parser.add_argument("parts", nargs="*")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--figures", type=Path, default=Path("docs/benchmarks/figures"))
-    return parser.parse_args()
+PARTS: dict[str, Part] = {
+    "peers": plain(peers),
+    "parallel": plain(parallel),
+    "papers": papers,
+    "memory": plain(memory),
+    "dynamic": plain(dynamic),
+    "tuning": plain(tuning),
+    "hotspots": plain(hotspots),
+}
 
 
 if __name__ == "__main__":
-    main()
+    run("bench.indexes", PARTS)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +28,35 @@ from bench.report import machine, say, spread, table, timed
 
 DOMAIN = 1_000.0
 SYMBOLS = 2_000
-TICKS = "CREATE STREAM ticks (symbol STRING, price DOUBLE, ts TIMESTAMP) OBJECT symbol TIME ts"
-
-
 R, W = 2**20, 200
 
 
-def rows(path: Path, count: int, domain: float) -> None:
-    rng = np.random.default_rng(3)
-    names = np.array([f"S{i}" for i in range(SYMBOLS)])
-    data = {
-        "symbol": names[rng.integers(0, SYMBOLS, count)],
-        "price": rng.uniform(0, domain, count),
-        "ts": pa.array(np.arange(count), pa.timestamp("us", tz="UTC")),
-    }
-    pq.write_table(pa.table(data), path, row_group_size=100_000)
+@dataclass(frozen=True)
+class Feed:
+    """A stream, how to create it, and the columns of so many rows; one of them is ts, the number
+    of the row."""
+
+    name: str
+    create: str
+    columns: Callable[[int], dict[str, Any]]
+
+    def write(self, path: Path, count: int) -> None:
+        ts = pa.array(np.arange(count), pa.timestamp("us", tz="UTC"))
+        table = pa.table({**self.columns(count), "ts": ts})
+        pq.write_table(table, path, row_group_size=100_000)
+
+
+def ticks(domain: float = DOMAIN) -> Feed:
+    """Prices of some symbols, anywhere in the domain."""
+
+    def columns(count: int) -> dict[str, Any]:
+        rng = np.random.default_rng(3)
+        names = np.array([f"S{i}" for i in range(SYMBOLS)])
+        symbols = names[rng.integers(0, SYMBOLS, count)]
+        return {"symbol": symbols, "price": rng.uniform(0, domain, count)}
+
+    create = "CREATE STREAM ticks (symbol STRING, price DOUBLE, ts TIMESTAMP) OBJECT symbol TIME ts"
+    return Feed("ticks", create, columns)
 
 
 def bands(n: int, keyed: bool) -> tuple[list[str], dict[str, Any]]:
@@ -94,67 +110,92 @@ def broadcast_join(spark: SparkSession, df: DataFrame, ids: list[str], bounds: A
     return joined.select("query_id", *df.columns)
 
 
+@dataclass(frozen=True)
+class Result:
+    """Seconds of each contestant's runs, over so many rows."""
+
+    name: str
+    times: dict[str, list[float]]
+    rows: int
+    pairs: int
+
+    def of_floor(self, who: str) -> float:
+        return min(self.times[who]) / min(self.times["floor"])
+
+    def lines(self) -> list[list[str]]:
+        return [
+            [
+                self.name if i == 0 else "",
+                who,
+                spread(seconds),
+                f"{self.rows / min(seconds):,.0f}",
+                f"{self.of_floor(who):.2f}×",
+                f"{self.pairs / self.rows:.1f}",
+            ]
+            for i, (who, seconds) in enumerate(self.times.items())
+        ]
+
+
 def setting(
     spark: SparkSession,
     folder: Path,
     name: str,
     queries: tuple[list[str], dict[str, Any]],
     count: int,
-    domain: float = DOMAIN,
+    feed: Feed | None = None,
     join: bool = False,
-) -> list[list[str]]:
+) -> Result:
+    feed = feed or ticks()
     name = f"{name}, {count:,} rows"
     say(name)
-    path = folder / f"rows-{count}-{domain:.0f}.parquet"
-    if not path.exists():
-        rows(path, count, domain)
+    path = folder / f"{name}.parquet"
+    feed.write(path, count)
     df = spark.read.parquet(str(path))
     catalog = wl.Catalog(folder / f"catalog-{name}")
-    catalog.execute(TICKS)
+    catalog.execute(feed.create)
     ids, bounds = queries
-    catalog.register_boxes("ticks", ids, bounds, emit="matches")
-    ours = wl.matches(df, catalog, "ticks")
+    catalog.register_boxes(feed.name, ids, bounds, emit="matches")
+    ours = wl.matches(df, catalog, feed.name)
     expected = fingerprint(ours)
     contestants = {"floor": floor(df, expected[0] / count, ours), "wl.matches": ours}
     if join:
         contestants["broadcast range join"] = broadcast_join(spark, df, ids, bounds)
         assert fingerprint(contestants["broadcast range join"]) == expected
-    times: dict[str, list[float]] = {}
-    for who, result in contestants.items():
+    for result in contestants.values():
         drain(result)()
-        times[who] = timed(drain(result), 5 if who != "broadcast range join" else 3)
-    base = min(times["floor"])
-    return [
-        [
-            name if i == 0 else "",
-            who,
-            spread(t),
-            f"{count / min(t):,.0f}",
-            f"{min(t) / base:.2f}×",
-            f"{expected[0] / count:.1f}",
-        ]
-        for i, (who, t) in enumerate(times.items())
-    ]
+    times: dict[str, list[float]] = {who: [] for who in contestants}
+    for turn in range(5):
+        for who, result in contestants.items():
+            if turn < 3 or who != "broadcast range join":
+                times[who] += timed(drain(result))
+    return Result(name, times, count, expected[0])
 
 
-def main() -> None:
+@contextmanager
+def local_spark() -> Iterator[tuple[SparkSession, Path]]:
+    """A session, and a folder that goes with it."""
     folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
     spark = wl.session(app_name="watchline bench")
     try:
-        lines = [
-            *setting(spark, folder, "1,000 bands", bands(1_000, False), 200_000, join=True),
-            *setting(spark, folder, "10,000 bands", bands(10_000, False), 200_000, join=True),
-            *setting(spark, folder, "20,000 bands by symbol", bands(20_000, True), 1_000_000),
-            *setting(
-                spark, folder, "A: 100,000 ranges", paper_ranges(100_000), 1_000_000, float(R)
-            ),
-        ]
+        yield spark, folder
     finally:
         spark.stop()
         shutil.rmtree(folder)
+
+
+HEADER = ["setting", "who", "time", "rows/s", "of the floor", "matches a row"]
+
+
+def main() -> None:
+    with local_spark() as place:
+        results = [
+            setting(*place, "1,000 bands", bands(1_000, False), 200_000, join=True),
+            setting(*place, "10,000 bands", bands(10_000, False), 200_000, join=True),
+            setting(*place, "20,000 bands by symbol", bands(20_000, True), 1_000_000),
+            setting(*place, "A: 100,000 ranges", paper_ranges(100_000), 1_000_000, ticks(float(R))),
+        ]
     print(f"\n{machine()}. Times are best / median / worst of five (three for the join).\n")
-    header = ["setting", "who", "time", "rows/s", "of the floor", "matches a row"]
-    print(table(header, lines))
+    print(table(HEADER, [line for result in results for line in result.lines()]))
 
 
 if __name__ == "__main__":

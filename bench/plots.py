@@ -25,8 +25,31 @@ COLOURS = {
     "cells": "#4f8a4c",
     "border": "#2f7d5b",
     "walk": "#8a8a8a",
+    "batch": "#1f5fa8",
+    "immediate": "#6fa3d8",
+    "ibs": "#b3433f",
+    "ibs, row by row": "#d99a97",
+    "counting": "#c98a1b",
+    "twophase": "#4f8a4c",
+    "scan": "#8a8a8a",
+    "floor": "#333333",
 }
-MARKERS = {"walk": "s", "ui": "s", "ugc": "s", "lci": "^", "vcs": "^", "islist": "D", "cells": "v"}
+MARKERS = {
+    "immediate": "^",
+    "ibs": "D",
+    "ibs, row by row": "D",
+    "counting": "v",
+    "twophase": "P",
+    "scan": "s",
+    "floor": "_",
+    "walk": "s",
+    "ui": "s",
+    "ugc": "s",
+    "lci": "^",
+    "vcs": "^",
+    "islist": "D",
+    "cells": "v",
+}
 INK = "#333333"
 
 mpl.rcParams.update(
@@ -64,8 +87,15 @@ class Panel:
     guides: Mapping[str, Sequence[Line]]
 
 
-def draw(path: Path, title: str, axis: str, xs: Sequence[float], panels: Sequence[Panel]) -> None:
-    """Panels side by side over the same x, which doubles from tick to tick."""
+def draw(
+    path: Path,
+    title: str,
+    axis: str,
+    xs: Sequence[float],
+    panels: Sequence[Panel],
+    doubling: bool = True,
+) -> None:
+    """Panels side by side over the same x, which doubles from tick to tick or is even."""
     figure = Figure(figsize=(3.6 * len(panels) + 0.4, 3.1), layout="constrained")
     subplots = figure.subplots(1, len(panels), squeeze=False)[0]
     for place, panel in zip(subplots, panels, strict=True):
@@ -76,7 +106,8 @@ def draw(path: Path, title: str, axis: str, xs: Sequence[float], panels: Sequenc
             style = {"color": COLOURS[kind], "marker": MARKERS.get(kind, "o"), "label": kind}
             place.plot(xs, _gaps(line), **style)
         _axes(place, panel.title, panel.unit)
-        place.set_xscale("log", base=2)
+        if doubling:
+            place.set_xscale("log", base=2)
         place.set_yscale("log")
         place.set_xticks(list(xs), [_number(x, 0) for x in xs], rotation=35 if max(xs) > 999 else 0)
         place.minorticks_off()
@@ -127,7 +158,8 @@ def _save(figure: Figure, path: Path, title: str) -> None:
         lines, labels = place.get_legend_handles_labels()
         handles |= dict(zip(labels, lines, strict=True))
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=len(handles))
+    columns = min(len(handles), 4 * len(figure.axes))
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None}, dpi=150)
 

@@ -1,15 +1,20 @@
-"""What every benchmark shares: timing, the machine, and a Markdown table."""
+"""What every benchmark shares: timing, the machine, a Markdown table, and parts to choose from."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
+from pathlib import Path
 from typing import Any
+
+# A part of a benchmark: whether it is to be quick, and where its figures go, to what it prints.
+Part = Callable[[bool, Path], Iterator[str]]
 
 
 def say(text: str) -> None:
@@ -47,3 +52,20 @@ def machine() -> str:
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [list(header), *([["---"] * len(list(header))]), *map(list, rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def run(program: str, parts: Mapping[str, Part]) -> None:
+    """The parts that the command line names, or all, printed as they come."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}")
+    parser.add_argument("parts", nargs="*")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--figures", type=Path, default=Path("docs/benchmarks/figures"))
+    chosen = parser.parse_args()
+    unknown = [name for name in chosen.parts if name not in parts]
+    if unknown:
+        raise SystemExit(f"there is no part {', '.join(unknown)}; there is {', '.join(parts)}")
+    print(f"{machine()}.{' Quick: small sizes.' if chosen.quick else ''}", flush=True)
+    for name in chosen.parts or parts:
+        say(name)
+        for text in parts[name](chosen.quick, chosen.figures):
+            print(f"\n{text}", flush=True)

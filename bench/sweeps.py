@@ -10,7 +10,9 @@ from dataclasses import dataclass
 class Measure:
     bytes: int
     nanoseconds: float
-    formula: float | None
+    formula: float | None = None
+    # Where `nanoseconds` is the best of several, their median.
+    median: float | None = None
 
 
 @dataclass(frozen=True)

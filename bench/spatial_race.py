@@ -1,0 +1,185 @@
+"""One setting of the Spatial Join CQ paper: all contestants take turns, all find the same pairs.
+
+* batch: `spatialjoin`, all rows of a batch in one search; immediate: one search for each row, whose
+  result is dropped before the next.
+* ibs, counting, twophase, scan: a search of the first rows of the batch. They treat rows one after
+  the other, so a row costs the same however many there are.
+* ibs, row by row: one search for each row, to compare with immediate.
+* floor: as many ids of the same type, and the offsets, written into fresh memory.
+
+Each run begins with no free memory at hand, as in `bench.race`.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import numpy as np
+
+import watchline as wl
+from bench.race import clocked
+from bench.report import say
+from bench.selections import print_of
+from bench.sweeps import Measure
+from bench.workloads import Doubles, Fingerprint, Workload, fingerprint
+from watchline.errors import InvalidQuery
+
+OURS = "spatialjoin"
+RIVALS = ("ibs", "counting", "twophase", "scan")
+KINDS = (OURS, *RIVALS)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large an experiment is: the rows of a batch, those that rivals get, those searched one by
+    one, and the rounds.
+
+    Rivals get at most 1,024 rows: of more, a search first tries 256 to learn how much room the
+    others need, which would count as time of rows.
+    """
+
+    batch: int = 10_000
+    sample: int = 1_000
+    single: int = 300
+    rounds: int = 7
+    # Queries are divided by this.
+    fewer: int = 1
+
+    def queries(self, n: int) -> int:
+        return n // self.fewer
+
+
+def scale_of(quick: bool) -> Scale:
+    return Scale(batch=1_000, sample=100, single=30, rounds=2, fewer=50) if quick else Scale()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Times of a row and sizes of the indexes, by contestant, and how much a row found."""
+
+    measures: dict[str, Measure]
+    matches: float
+
+    def times(self, other: str, one: str) -> float:
+        """How many times as long the other takes as the one."""
+        return self.measures[other].nanoseconds / self.measures[one].nanoseconds
+
+
+@dataclass
+class Runner:
+    """Who is called, for how many rows, with which index if any, what it found, and its times."""
+
+    call: Callable[[], Any]
+    rows: int
+    index: wl.index.Index | None = None
+    found: Callable[[], Fingerprint] | None = None
+    seconds: list[float] = field(default_factory=list)
+
+    def measure(self) -> Measure:
+        each = [s / self.rows * 1e9 for s in self.seconds]
+        size = self.index.nbytes if self.index is not None else 0
+        return Measure(size, min(each), median=statistics.median(each))
+
+
+def require(*kinds: str) -> None:
+    """Ends the program if an index is not there."""
+    for kind in kinds:
+        if not exists(kind):
+            raise SystemExit(
+                f"this part needs the index {kind!r}, which wl.index does not have yet"
+            )
+
+
+def exists(kind: str) -> bool:
+    try:
+        wl.index.build(kind, np.zeros((1, 4)), np.ones((1, 4)))
+    except InvalidQuery:
+        return False
+    return True
+
+
+def raced(w: Workload, scale: Scale) -> Outcome:
+    numba.set_num_threads(1)
+    runners, found = entered(w, scale)
+    for turn in range(scale.rounds):
+        say(f"{w.name}: round {turn + 1}")
+        for runner in turned(list(runners.values()), turn):
+            runner.seconds.append(clocked(runner.call, cold=True)[0])
+    measures = {name: runner.measure() for name, runner in runners.items()}
+    return Outcome(measures, found / len(w.points))
+
+
+def turned(runners: list[Runner], turn: int) -> list[Runner]:
+    """In another order each time: who comes after whom matters to the caches."""
+    first = turn % len(runners)
+    return runners[first:] + runners[:first]
+
+
+def entered(w: Workload, scale: Scale) -> tuple[dict[str, Runner], int]:
+    """All who race, warmed up and compared with the scan; and the pairs of the whole batch."""
+    say(f"{w.name}: building")
+    indexes = {kind: wl.index.build(kind, w.lo, w.hi) for kind in KINDS}
+    sample, single = w.points[: scale.sample], w.points[: scale.single]
+    ours, ibs = indexes[OURS], indexes["ibs"]
+    runners = {
+        "batch": at_once(ours, w.points),
+        "immediate": one_by_one(ours, single),
+        "ibs": at_once(ibs, sample),
+        "ibs, row by row": one_by_one(ibs, single),
+    }
+    for kind in RIVALS[1:]:
+        runners[kind] = at_once(indexes[kind], sample)
+    say(f"{w.name}: comparing answers")
+    batch = ours.stab(w.points)
+    check(runners, batch, indexes["scan"], w.points)
+    count, id_type, rows = len(batch.ids), batch.ids.dtype, len(w.points)
+    runners["floor"] = Runner(lambda: written(count, id_type, rows), rows)
+    return runners, count
+
+
+def at_once(index: wl.index.Index, points: Doubles) -> Runner:
+    def call() -> wl.index.Matches:
+        return index.stab(points)
+
+    return Runner(call, len(points), index, lambda: print_of(call()))
+
+
+def one_by_one(index: wl.index.Index, points: Doubles) -> Runner:
+    """What a row found is dropped before the next is searched."""
+    rows = [points[i : i + 1] for i in range(len(points))]
+
+    def call() -> None:
+        for row in rows:
+            index.stab(row)
+
+    return Runner(call, len(points), index, lambda: singles([index.stab(row) for row in rows]))
+
+
+def written(count: int, id_type: Any, rows: int) -> tuple[Any, Any]:
+    """The least that any index must do."""
+    ids, offsets = np.empty(count, id_type), np.empty(rows + 1, np.int64)
+    ids.fill(1)
+    offsets.fill(1)
+    return ids, offsets
+
+
+def check(
+    runners: dict[str, Runner], batch: wl.index.Matches, scan: wl.index.Index, points: Doubles
+) -> None:
+    """The batch is the scan's answer, and everyone's answer is the batch's on the rows it got."""
+    expected, found = print_of(scan.stab(points)), print_of(batch)
+    assert found == expected, ("batch", found, expected)
+    for name, runner in runners.items():
+        assert runner.found is not None
+        found, expected = runner.found(), print_of(batch, runner.rows)
+        assert found == expected, (name, found, expected)
+
+
+def singles(results: list[wl.index.Matches]) -> Fingerprint:
+    """The fingerprint of rows that were searched one by one."""
+    rows = np.repeat(np.arange(len(results)), [len(found) for found in results])
+    return fingerprint(rows, np.concatenate([found.ids for found in results]))
