@@ -2,6 +2,10 @@
 
 Invariant: boxes stand side by side in arrays of one dimension each, in no order. Cost: every point
 meets every box, a block of them at a time; memory is the boxes and nothing else.
+
+`lenient`: a dimension in which a box has no bound is not looked at, so that a value that is missing
+there (NaN, ±inf) does not matter. Both ways are one test: a missing value is +inf, which is in no
+half-open range, and the upper bound of what is not looked at is NaN, which nothing reaches.
 """
 
 from __future__ import annotations
@@ -22,8 +26,9 @@ BLOCK = 256
 class ScanIndex(Index):
     kind = "scan"
 
-    def __init__(self, dims: int):
+    def __init__(self, dims: int, lenient: bool = False):
         super().__init__(dims)
+        self._lenient = lenient
         self._columns: tuple[Doubles, Doubles, npt.NDArray[Any]] | None = None
 
     @property
@@ -49,9 +54,13 @@ class ScanIndex(Index):
         if self._columns is None:
             boxes = self._boxes
             living = boxes.living()
+            lo = np.ascontiguousarray(boxes.lo[living].T)
+            hi = np.ascontiguousarray(boxes.hi[living].T)
+            if self._lenient:
+                hi[(lo == -np.inf) & (hi == np.inf)] = np.nan
             self._columns = (
-                np.ascontiguousarray(boxes.lo[living].T),
-                np.ascontiguousarray(boxes.hi[living].T),
+                lo,
+                hi,
                 boxes.ids[living].astype(boxes.id_type),
             )
         return self._columns
@@ -70,7 +79,8 @@ def scan_runs(
     row: int,
     at: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Each point against its own run of boxes [start, end), as `Index._fill` has it.
+    """Each point against its own run of boxes [start, end), as `Index._fill` has it; an upper bound
+    of NaN (with a lower one of -inf) is of a dimension that is not looked at.
 
     Boxes are taken in blocks: one dimension after the other narrows a block's hits, in loops that
     become vector instructions, and only a block with hits is looked at box by box.
@@ -78,17 +88,16 @@ def scan_runs(
     hits = np.empty(BLOCK, dtype=np.uint8)
     for i in range(row, len(points)):
         begin = at
-        if _finite(points[i]):
-            for block in range(starts[i], ends[i], BLOCK):
-                size = min(BLOCK, ends[i] - block)
-                count = _narrow(lo, hi, points[i], block, size, hits)
-                if count:
-                    if at + count > len(found):
-                        return i, begin
-                    for j in range(size):
-                        if hits[j]:
-                            found[at] = ids[block + j]
-                            at += 1
+        for block in range(starts[i], ends[i], BLOCK):
+            size = min(BLOCK, ends[i] - block)
+            count = _narrow(lo, hi, points[i], block, size, hits)
+            if count:
+                if at + count > len(found):
+                    return i, begin
+                for j in range(size):
+                    if hits[j]:
+                        found[at] = ids[block + j]
+                        at += 1
         offsets[i + 1] = at
     return len(points), at
 
@@ -100,19 +109,11 @@ def _narrow(
     """Mark the boxes of a block that contain the point; how many there are."""
     hits[:size] = 1
     for k in range(len(point)):
-        x = point[k]
+        x = point[k] if np.isfinite(point[k]) else np.inf
         low, high = lo[k, block : block + size], hi[k, block : block + size]
         for j in range(size):
-            hits[j] &= (low[j] <= x) & (x < high[j])
+            hits[j] &= (low[j] <= x) & (not x >= high[j])
     count = 0
     for j in range(size):
         count += hits[j]
     return count
-
-
-@nb.njit(cache=True, nogil=True)
-def _finite(point: Doubles) -> bool:  # pragma: no cover - compiled
-    finite = True
-    for k in range(len(point)):
-        finite &= np.isfinite(point[k])
-    return finite
