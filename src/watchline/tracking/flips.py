@@ -13,7 +13,8 @@ few borders, and large ones many: each batch goes the way that its own steps mak
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numba as nb
@@ -32,13 +33,13 @@ Integers = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
 
 # Nanoseconds of crossings: a rank, an entry in one dimension, and one that is also cross-checked.
-RANK, ENTRY, CHECKED = 12.0, 1.0, 5.0
-# Nanoseconds of two stabs: a move, beside what its searches cost; and the least that these do.
-DIFFERENCE, LEAST = 20.0, 15.0
+RANK, ENTRY, CHECKED = 12.0, 1.0, 10.0
+# Nanoseconds of the difference of two stabs for each id in either, and the least a stab may cost.
+DIFFER, LEAST = 4.0, 15.0
 # Nanoseconds to build the index of two stabs, for each box.
 BUILD = 2_500.0
-# Moves of a batch by which its steps are judged.
-SAMPLE = 512
+# Moves by which the steps of a batch are judged, boxes by which it is what a stab will find.
+SAMPLE, HELD_SAMPLE = 512, 256
 
 _building = threading.Lock()
 
@@ -59,30 +60,67 @@ class Moves(NamedTuple):
 
 
 @dataclass
+class Costs:
+    """What the moves of a long run cost either way, by a model, in nanoseconds."""
+
+    part: Part
+    run: int
+
+    @property
+    def ranks(self) -> float:
+        """Of crossings for a move, before it crosses anything."""
+        return 2 * RANK * len(self.part.axes)
+
+    @property
+    def entry(self) -> float:
+        """Of crossings for each border that lies between."""
+        return ENTRY if len(self.part.axes) == 1 else CHECKED
+
+    @cached_property
+    def stabs(self) -> float:
+        """Of two stabs and their difference for a move."""
+        return 2 * (estimate(self.part, self.run)[1] + DIFFER * self._held())
+
+    @property
+    def turn(self) -> float:
+        """The borders between the rows of a move from which on two stabs are cheaper."""
+        return max(0.0, self.stabs - self.ranks) / self.entry
+
+    def _held(self) -> float:
+        """How many boxes hold a point where another one begins, by a few of them."""
+        first, end = self.part.starts[self.run], self.part.starts[self.run + 1]
+        chosen = slice(first, end, -(-(end - first) // HELD_SAMPLE))
+        lo, hi = self.part.lo[:, chosen], self.part.hi[:, chosen]
+        points = lo[:, :, np.newaxis]
+        inside = (lo[:, np.newaxis] <= points) & (points < hi[:, np.newaxis])
+        others = inside.all(axis=0) & ~np.eye(lo.shape[1], dtype=np.bool_)
+        return float(others.mean()) * (end - first)
+
+
+@dataclass
 class LongRun:
     """A run of many boxes: its borders and, when that has become worth it, its index.
 
     In several dimensions a tag of the borders is a row of `boxes`.
     """
 
-    part: Part
-    run: int
+    costs: Costs
     borders: Borders
     boxes: Doubles | None
     numbers: Integers
     _index: Index | None = None
-    _estimate: float | None = None
     # Nanoseconds that the index would have saved so far.
-    _missed: float = field(default=0.0)
+    _missed: float = 0.0
 
     @staticmethod
     def over(part: Part, run: int) -> LongRun:
         chosen = slice(part.starts[run], part.starts[run + 1])
         lo, hi, numbers = part.lo[:, chosen].T, part.hi[:, chosen].T, part.numbers[chosen]
+        costs = Costs(part, run)
         if len(part.axes) == 1:
-            return LongRun(part, run, build(lo, hi, numbers), None, numbers)
+            return LongRun(costs, build(lo, hi, numbers), None, numbers)
         boxes = np.concatenate([lo, hi], axis=1)
-        return LongRun(part, run, build(lo, hi, np.arange(len(numbers))), boxes, numbers)
+        return LongRun(costs, build(lo, hi, np.arange(len(numbers))), boxes, numbers)
 
     def flips(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
         old, new = _nowhere(old), _nowhere(new)
@@ -98,7 +136,7 @@ class LongRun:
         """What the index finds for both ends, less what is in both."""
         with _building:
             if self._index is None:
-                self._index = index_over(self.part, self.run)
+                self._index = index_over(self.costs.part, self.costs.run)
         found = self._index.stab(np.concatenate([old, new]))
         ends = np.arange(len(old)), np.arange(len(old), 2 * len(old))
         size = int(self.numbers.max(initial=-1)) + 1
@@ -110,31 +148,11 @@ class LongRun:
         step = -(-len(old) // SAMPLE) or 1
         seen = old[::step], new[::step]
         read = entries_read(self.borders, *seen) / max(len(seen[0]), 1)
-        dear = self._ranks + self._entry * read
-        if dear <= 2 * LEAST + DIFFERENCE or dear <= self.stabs:
+        dear = self.costs.ranks + self.costs.entry * read
+        if dear <= 2 * LEAST or dear <= self.costs.stabs:
             return False
-        self._missed += (dear - self.stabs) * len(old)
+        self._missed += (dear - self.costs.stabs) * len(old)
         return self._index is not None or self._missed >= BUILD * len(self.numbers)
-
-    @property
-    def _ranks(self) -> float:
-        return 2 * RANK * len(self.part.axes)
-
-    @property
-    def _entry(self) -> float:
-        return ENTRY if self.boxes is None else CHECKED
-
-    @property
-    def stabs(self) -> float:
-        """Nanoseconds that two stabs cost a move, by the model."""
-        if self._estimate is None:
-            self._estimate = estimate(self.part, self.run)[1]
-        return DIFFERENCE + 2 * self._estimate
-
-    @property
-    def turn(self) -> float:
-        """The borders a move must cross for two stabs to be cheaper."""
-        return max(0.0, self.stabs - self._ranks) / self._entry
 
 
 @dataclass(frozen=True)
@@ -152,9 +170,8 @@ class PartFlips:
         if not part.axes:
             # A key alone: no row of that key is looked at any further.
             return PartFlips(part, np.full((1, n), -np.inf), np.full((1, n), np.nan), {})
-        # Boxes that do not look at every axis stand in short runs alone.
-        many = np.flatnonzero(np.diff(part.starts) > limits.MANY_WHOLE)
-        long = {int(run): LongRun.over(part, int(run)) for run in many}
+        runs = range(len(part.starts) - 1)
+        long = {run: LongRun.over(part, run) for run in runs if is_long(part, run)}
         return PartFlips(part, part.lo, part.hi, long)
 
     def flips(self, batch: Batch, moves: Moves) -> Flips:
@@ -202,6 +219,11 @@ class PartFlips:
                 if len(those):
                     flips.append(lists.flips(moves[those], old[those], new[those]))
         return joined(flips)
+
+
+def is_long(part: Part, run: int) -> bool:
+    """Whether a run of whole boxes has borders. In such a run every box looks at every axis."""
+    return bool(part.axes and part.starts[run + 1] - part.starts[run] > limits.MANY_WHOLE)
 
 
 def joined(flips: list[Flips]) -> Flips:
