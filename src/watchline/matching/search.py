@@ -30,6 +30,10 @@ Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
+# The kind of index for any number of axes, and for boxes that do not look at all of them.
+ANY = "scan"
+
+
 class Batch:
     """Rows as a plan sees them: numbers along its axes, codes of its keys."""
 
@@ -158,7 +162,7 @@ def _indexed(part: Part, run: int) -> tuple[Doubles, Doubles, str, dict[str, Any
     lo, hi = part.lo[:, chosen].T, part.hi[:, chosen].T
     asked = ~np.isnan(hi)
     if asked.all():
-        return lo, hi, {1: "cei", 2: "ces"}.get(len(part.axes), "scan"), {}
+        return lo, hi, {1: "cei", 2: "ces"}.get(len(part.axes), ANY), {}
     # A lenient index does not look where there is no bound. To be asked for any number is one.
     lo = np.where(asked & (lo == -np.inf) & (hi == np.inf), -MAX_DOUBLE, lo)
-    return lo, np.where(asked, hi, np.inf), "scan", {"lenient": True}
+    return lo, np.where(asked, hi, np.inf), ANY, {"lenient": True}

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from watchline.catalog import Queries
 from watchline.hooks import PlanLines
 from watchline.matching import Part, Plan, Residue, plan
-from watchline.matching.search import estimate, searched
+from watchline.matching.search import searched
 from watchline.model import Attribute, Emit, Stream, Type
 from watchline.tracking.flips import Costs, is_long
 
@@ -47,7 +47,8 @@ def _boxes(part: Part, places: Integers, made: Plan) -> str:
     asked = np.flatnonzero((~np.isnan(part.hi[:, places])).any(axis=1))
     axes = [_axis(part.axes[k]) for k in asked]
     count = "a box" if len(places) == 1 else f"{len(places):,} boxes"
-    text = f"{count} over {', '.join(axes)}" if axes else f"{count} that hold every row"
+    hold = "holds" if len(places) == 1 else "hold"
+    text = f"{count} over {', '.join(axes)}" if axes else f"{count} that {hold} every row"
     if part.key is None:
         return text
     values = len(made.dictionaries[part.key])
@@ -91,16 +92,16 @@ def _place(part: Part, places: Integers, emit: Emit) -> list[str]:
 
 def _bordered(part: Part, run: int, size: int) -> list[str]:
     costs = Costs(part, run)
-    kind, _ = estimate(part, run)
     return [
         f"  stands in   border lists{_among(part, size)}",
         f"  decided by  crossings, about {costs.ranks:,.0f} ns a move and"
         f" {costs.entry:,.0f} for each border between;",
-        f"              by two stabs of a {kind}, about {costs.stabs:,.0f} ns a move,"
+        f"              by two stabs of a {costs.index[0]}, about {costs.stabs:,.0f} ns a move,"
         f" where a batch has more than {costs.turn:,.0f} between",
     ]
 
 
 def _among(part: Part, size: int) -> str:
     others = "no other box" if size == 1 else "1 other box" if size == 2 else f"{size - 1:,} others"
-    return f" of {_count(len(part.axes), 'dimension')} with {others}"
+    of_its_value = "" if part.key is None else " of its value"
+    return f" of {_count(len(part.axes), 'dimension')} with {others}{of_its_value}"

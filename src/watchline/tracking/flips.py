@@ -77,9 +77,14 @@ class Costs:
         return ENTRY if len(self.part.axes) == 1 else CHECKED
 
     @cached_property
+    def index(self) -> tuple[str, float]:
+        """The kind of index that is stabbed, and what a row costs there."""
+        return estimate(self.part, self.run)
+
+    @cached_property
     def stabs(self) -> float:
         """Of two stabs and their difference for a move."""
-        return 2 * (estimate(self.part, self.run)[1] + DIFFER * self._held())
+        return 2 * (self.index[1] + DIFFER * self._held())
 
     @property
     def turn(self) -> float:
