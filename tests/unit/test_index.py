@@ -76,7 +76,7 @@ def test_refused_calls_change_nothing(case: Case) -> None:
     ("kind", "dims", "tuning", "said"),
     [
         ("tree", 1, {}, "there is no index 'tree'"),
-        ("scan", 1, {"depth": 3}, "'scan' does not take the option 'depth'; it takes none"),
+        ("scan", 1, {"depth": 3}, "'scan' does not take the option 'depth'; it takes lenient"),
         ("ui", 1, {"L": 2}, "'ui' does not take the option 'L'; it takes unit, domain"),
         ("auto", 1, {"L": 2}, "'auto' does not take the option 'L'; it takes none"),
         ("cei", 2, {}, "index 'cei' has 1 dimension, not 2"),

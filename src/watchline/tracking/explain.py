@@ -17,7 +17,7 @@ from watchline.hooks import PlanLines
 from watchline.matching import Part, Plan, Residue, plan
 from watchline.matching.search import searched
 from watchline.model import Attribute, Emit, Stream, Type
-from watchline.tracking.flips import Costs, is_long
+from watchline.tracking.flips import Costs, bordered_runs
 
 Integers = npt.NDArray[np.int64]
 
@@ -76,7 +76,7 @@ def _place(part: Part, places: Integers, emit: Emit) -> list[str]:
     runs = np.unique(np.searchsorted(part.starts, places, side="right") - 1)
     run = int(runs[np.argmax(part.starts[runs + 1] - part.starts[runs])])
     size = int(part.starts[run + 1] - part.starts[run])
-    if part.whole and is_long(part, run):
+    if part.whole and run in bordered_runs(part):
         return _bordered(part, run, size)
     kind, cost = searched(part, run)
     lines = [f"  stands in   {kind}{_among(part, size)}"]

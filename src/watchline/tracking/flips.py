@@ -144,9 +144,13 @@ class LongRun:
                 self._index = index_over(self.costs.part, self.costs.run)
         found = self._index.stab(np.concatenate([old, new]))
         ends = np.arange(len(old)), np.arange(len(old), 2 * len(old))
-        size = int(self.numbers.max(initial=-1)) + 1
-        flips = differences(found.offsets, found.ids, Moves(*ends), size)
+        flips = differences(found.offsets, found.ids, Moves(*ends), self._size)
         return flips._replace(moves=moves[flips.moves])
+
+    @cached_property
+    def _size(self) -> int:
+        """One more than the largest number."""
+        return int(self.numbers.max(initial=-1)) + 1
 
     def _is_dear(self, old: Doubles, new: Doubles) -> bool:
         """Whether crossings cost more than two stabs, of an index that is there or worth it."""
@@ -175,8 +179,7 @@ class PartFlips:
         if not part.axes:
             # A key alone: no row of that key is looked at any further.
             return PartFlips(part, np.full((1, n), -np.inf), np.full((1, n), np.nan), {})
-        runs = range(len(part.starts) - 1)
-        long = {run: LongRun.over(part, run) for run in runs if is_long(part, run)}
+        long = {run: LongRun.over(part, run) for run in bordered_runs(part)}
         return PartFlips(part, part.lo, part.hi, long)
 
     def flips(self, batch: Batch, moves: Moves) -> Flips:
@@ -226,9 +229,9 @@ class PartFlips:
         return joined(flips)
 
 
-def is_long(part: Part, run: int) -> bool:
-    """Whether a run of whole boxes has borders. In such a run every box looks at every axis."""
-    return bool(part.axes and part.starts[run + 1] - part.starts[run] > limits.MANY_WHOLE)
+def bordered_runs(part: Part) -> list[int]:
+    """The runs of whole boxes that have borders. In these every box looks at every axis."""
+    return np.flatnonzero(np.diff(part.starts) > limits.MANY_WHOLE).tolist() if part.axes else []
 
 
 def joined(flips: list[Flips]) -> Flips:
