@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import expected, same, told
+from tests.ledgers import expected, ordered, same, told
 from tests.properties.test_matching import region_sql, regions
 from tests.strategies import DOUBLES, STRINGS, condition_sql, conditions
 from watchline.errors import QuerySyntaxError
@@ -218,6 +218,7 @@ def test_cuts_and_shards_change_nothing(
             rows += both.rows(
                 [(row, None if step is None else abs(step)) for row, step in parts[0]]
             )
+    rows = ordered(rows, both.ledger.stream)
     whole = wl.Tracker(both.catalog, "rows")
     wanted = told(whole.process(table(rows, kind)))
     both.tracker = wl.Tracker(both.catalog, "rows")
