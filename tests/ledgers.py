@@ -175,12 +175,12 @@ def fleet(
             bad = [None, math.nan, math.inf] if name in ("x", "y", "speed") else [None]
             row[name] = draw.choice(bad)
         made.append(row)
-    return _ordered(made, kind)
+    return ordered(made, spec(kind))
 
 
-def _ordered(rows: list[Row], kind: str) -> list[Row]:
+def ordered(rows: list[Row], stream: reference.StreamSpec) -> list[Row]:
     """Rows of one moment by object and attributes; those without an object or time stay."""
-    key = reference.Ledger(spec(kind))._row_key
+    key = reference.Ledger(stream)._row_key
     good = [i for i, r in enumerate(rows) if r["id"] is not None and r["ts"] is not None]
     placed = dict(zip(good, sorted((rows[i] for i in good), key=key), strict=True))
     return [placed.get(i, row) for i, row in enumerate(rows)]

@@ -131,7 +131,7 @@ def condition_sql(tree: tuple[Any, ...]) -> str:
         return f" {kind.upper()} ".join(f"({condition_sql(p)})" for p in parts)
     if kind == "isnull":
         return f"{parts[0][1]} IS NULL"
-    times = any(p[0] == "attr" and TYPES[p[1]] == "TIMESTAMP" for p in parts if len(p) == 2)
+    times = any(p[0] == "attr" and TYPES.get(p[1]) == "TIMESTAMP" for p in parts if len(p) == 2)
 
     def operand(part: tuple[Any, ...]) -> str:
         return str(part[1]) if part[0] == "attr" else constant_sql(part[1], times)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from watchline import hooks
 from watchline._version import __version__
 from watchline.errors import (
     CatalogBusy,
@@ -98,6 +99,14 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"watchline.{name}")
     raise AttributeError(f"module 'watchline' has no attribute {name!r}")
+
+
+def _planner(queries: Any, stream: Any, emit: Any) -> hooks.PlanLines:
+    explain = importlib.import_module("watchline.tracking.explain")
+    return explain.planner(queries, stream, emit)  # type: ignore[no-any-return]
+
+
+hooks.planner = _planner
 
 
 def __dir__() -> list[str]:

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import expected, same, told
+from tests.ledgers import expected, ordered, same, told
 from tests.properties.test_matching import region_sql, regions
 from tests.strategies import DOUBLES, STRINGS, condition_sql, conditions
 from watchline.errors import QuerySyntaxError
+from watchline.matching import limits
 from watchline.tracking import flips
 from watchline.tracking.tracker import Span
 
@@ -168,10 +169,19 @@ class Both:
         self.tracker = wl.Tracker.restore(self.catalog, "rows", self.tracker.snapshot())
 
 
-@pytest.fixture(params=[flips.MANY, 0], ids=["as scans", "as borders"])
+def go(way: str, patch: pytest.MonkeyPatch) -> None:
+    """Make one of the two ways so cheap that every move goes it."""
+    patch.setattr(flips, "RANK", 1e9 if way == "as stabs" else 0.0)
+    for cost in ("ENTRY", "CHECKED", "BUILD"):
+        patch.setattr(flips, cost, 0.0)
+
+
+@pytest.fixture(params=["as scans", "as borders", "as stabs"])
 def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few boxes are compared one by one; here they also have border lists."""
-    monkeypatch.setattr(flips, "MANY", request.param)
+    """Few boxes are compared one by one; here they also have border lists, and indexes."""
+    if request.param != "as scans":
+        monkeypatch.setattr(limits, "MANY_WHOLE", 0)
+        go(request.param, monkeypatch)
 
 
 @pytest.mark.usefixtures("many")
@@ -208,6 +218,7 @@ def test_cuts_and_shards_change_nothing(
             rows += both.rows(
                 [(row, None if step is None else abs(step)) for row, step in parts[0]]
             )
+    rows = ordered(rows, both.ledger.stream)
     whole = wl.Tracker(both.catalog, "rows")
     wanted = told(whole.process(table(rows, kind)))
     both.tracker = wl.Tracker(both.catalog, "rows")

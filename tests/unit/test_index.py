@@ -76,7 +76,7 @@ def test_refused_calls_change_nothing(case: Case) -> None:
     ("kind", "dims", "tuning", "said"),
     [
         ("tree", 1, {}, "there is no index 'tree'"),
-        ("scan", 1, {"depth": 3}, "'scan' does not take the option 'depth'; it takes none"),
+        ("scan", 1, {"depth": 3}, "'scan' does not take the option 'depth'; it takes lenient"),
         ("ui", 1, {"L": 2}, "'ui' does not take the option 'L'; it takes unit, domain"),
         ("auto", 1, {"L": 2}, "'auto' does not take the option 'L'; it takes none"),
         ("cei", 2, {}, "index 'cei' has 1 dimension, not 2"),
@@ -516,3 +516,30 @@ def test_the_table_finds_ids_of_any_sign_and_size() -> None:
         assert len(table) == len(known)
     table.compact()
     assert sorted(table.find(np.array(list(known))).tolist()) == list(range(len(known)))
+
+
+# --- lenient: what a box does not bound is not looked at
+
+
+def test_a_lenient_scan_does_not_look_where_a_box_has_no_bound() -> None:
+    inf, nan = math.inf, math.nan
+    lo = [[0, -inf, -inf], [-inf, -inf, -inf], [0, 5, -1.7976931348623157e308]]
+    hi = [[2, inf, 3], [inf, inf, inf], [inf, inf, inf]]
+    points = [[1, 7, 2], [1, nan, 2], [1, inf, -inf], [nan, 7, 2], [1, 7, nan], [nan, nan, nan]]
+    lenient = wl.index.build("scan", lo, hi, lenient=True)
+    assert listed(lenient.stab(points)) == [[0, 1, 2], [0, 1], [1], [1], [1], [1]]
+    strict = wl.index.build("scan", lo, hi)
+    assert listed(strict.stab(points)) == [[0, 1, 2], [], [], [], [], []]
+    lenient.remove([1])
+    lenient.insert([9], [[-inf, -inf, 2]], [[inf, inf, inf]])
+    assert listed(lenient.stab(points)) == [[0, 2, 9], [0, 9], [], [9], [], []]
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_the_estimate_of_boxes_is_that_of_an_index_that_holds_them(case: Case) -> None:
+    kind, dims, tuning = case
+    lo, hi = boxes_of(500, dims)
+    index = wl.index.build(kind, lo, hi, **tuning)
+    assert index.nanoseconds > 0
+    assert index.estimate(lo, hi) == index.nanoseconds
+    assert index.estimate(np.repeat(lo, 8, axis=0), np.repeat(hi, 8, axis=0)) > index.nanoseconds

@@ -10,8 +10,9 @@ from watchline.catalog import Catalog
 from watchline.evaluate import Columns
 from watchline.matching import Matcher, plan, prepare
 from watchline.matching.engine import MAX_LAYERS
-from watchline.matching.search import MANY, MANY_BELOW_KEY, runs_of
-from watchline.model import Circle, Compare, InRange, OneOf
+from watchline.matching.limits import MANY, MANY_BELOW_KEY
+from watchline.matching.search import Batch
+from watchline.model import Circle, Compare, InRange
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, kind STRING, ts TIMESTAMP)"
@@ -41,12 +42,7 @@ def test_queries_about_the_same_attributes_share_a_part() -> None:
         "ticks WHERE symbol = 'A'",
         "ticks WHERE price < 3 EMIT CHANGES",
     )
-    assert shape(made) == [
-        (None, ["price"], 2),
-        (None, ["volume"], 1),
-        ("symbol", ["price"], 3),
-        ("symbol", [], 1),
-    ]
+    assert shape(made) == [(None, ["price", "volume"], 3), ("symbol", ["price"], 4)]
     assert len(made) == 5
     assert made.several.tolist() == [False, True, False, False, False]
     assert not made.residues
@@ -54,10 +50,10 @@ def test_queries_about_the_same_attributes_share_a_part() -> None:
 
 def test_the_object_id_is_a_key_also_as_a_number() -> None:
     made = planned("cars", "cars WHERE id = 17 AND kind = 'taxi' EMIT MATCHES")
-    assert shape(made) == [("id", [], 1)]
-    assert made.parts[0].keys.to_pylist() == [17]
-    [residue] = made.residues
-    assert [type(a) for a in residue.atoms] == [OneOf]
+    assert shape(made) == [("id", ["kind"], 1)]
+    known = {a.name: values.to_pylist() for a, values in made.dictionaries.items()}
+    assert known == {"id": [17], "kind": ["taxi"]}
+    assert not made.residues
 
 
 def test_what_is_left_for_refinement() -> None:
@@ -69,11 +65,14 @@ def test_what_is_left_for_refinement() -> None:
         "cars WHERE x > y AND x < 1 EMIT MATCHES",
         "cars WHERE y > 3 AND x < y EMIT MATCHES",
     )
-    assert shape(made) == [
-        (None, ["x", "y"], 2),
-        (None, ["id"], 1),
-        (None, ["x"], 1),
-        (None, ["y"], 1),
+    assert shape(made) == [(None, ["id", "x", "y"], 5)]
+    looked = ~np.isnan(made.parts[0].hi)
+    assert looked.T.tolist() == [
+        [False, True, True],
+        [False, True, True],
+        [True, False, False],
+        [False, True, False],
+        [False, False, True],
     ]
     kinds = [([type(a) for a in r.atoms], type(r.region)) for r in made.residues]
     assert kinds[0] == kinds[1] == ([Compare], Circle)
@@ -90,9 +89,10 @@ def test_a_row_meets_the_alerts_of_its_own_symbol() -> None:
     symbols = [f"S{i % 1000}" for i in range(n)]
     catalog.register_boxes("ticks", ids, {"price": (0, 1), "symbol": symbols}, emit="matches")
     stream = catalog.stream("ticks")
-    [part] = plan(catalog.queries(), stream).parts
+    made = plan(catalog.queries(), stream)
+    [part] = made.parts
     rows = pa.table({"symbol": ["S1", "S999", "nobody", None], "price": [0.5] * 4})
-    runs = runs_of(part, Columns(rows, stream))
+    runs = Batch(Columns(rows, stream), made.dictionaries).runs(part)
     sizes = [*(part.starts[1:] - part.starts[:-1]), 0]
     assert [sizes[run] for run in runs] == [10, 10, 0, 0]
     assert len(Matcher(catalog, "ticks").match(rows)) == 20

@@ -91,6 +91,29 @@ def crossings_of_boxes(
     return collected(fill, len(old), 1.0)
 
 
+@nb.njit(cache=True, nogil=True)
+def entries_read(
+    borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO
+) -> int:  # pragma: no cover - compiled
+    """How many entries the crossings of the steps from old[i] to new[i], float64 (m, d), read."""
+    total, dims = 0, old.shape[1]
+    for i in range(len(old)):
+        nowhere = (old[i, 0] == np.inf) | (new[i, 0] == np.inf)
+        for run in range(len(borders.runs)):
+            k = run % dims
+            if old[i, k] == new[i, k] or (nowhere and k > 0):
+                continue
+            here = rank(borders, run, old[i, k])
+            there = rank(borders, run, new[i, k])
+            count = abs(there - here)
+            if count > steps.walk:
+                read = _read(borders, run, old[i, k], here) + _read(borders, run, new[i, k], there)
+                if read * steps.price < count:
+                    count = read
+            total += count
+    return total
+
+
 # Answers rows from `row` on into the columns from `at` on; gives the next row and the next place.
 Fill = Callable[..., tuple[int, int]]
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline import sql
+from watchline import hooks, sql
 from watchline.catalog import codec
 from watchline.catalog.boxes import block_of
 from watchline.catalog.explain import explain
@@ -44,7 +44,7 @@ from watchline.errors import (
     UnknownVersion,
     WatchlineError,
 )
-from watchline.model import Stream
+from watchline.model import Emit, Stream
 
 ATTEMPTS = 200
 FRESH = 2.0  # seconds
@@ -91,6 +91,7 @@ class Catalog:
         self._lock = threading.RLock()
         self._seen = 0.0
         self._alone = False
+        self._planned: tuple[tuple[int, str, Emit], hooks.PlanLines] | None = None
         self._refresh()
 
     # --- reading
@@ -129,12 +130,23 @@ class Catalog:
             return commits(self._log.read(after, upto), range(after + 1, upto + 1))
 
     def explain(self, query_id: str, version: int | None = None) -> str:
-        """How Watchline understands a query."""
+        """How Watchline understands a query, how it finds its rows, and what that costs."""
         state = self._at(version)
-        found = state.queries().find(check_id(query_id))
+        queries = state.queries()
+        found = queries.find(check_id(query_id))
         if found is None:
             raise _unknown_query(state, query_id)
-        return explain(found, state.streams)
+        query = queries[query_id]
+        lines = explain(found, state.streams)
+        if not query.is_join:
+            # A plan is of all queries of the stream, so the latest is kept.
+            key = (state.version, query.stream, query.emit)
+            with self._lock:
+                if self._planned is None or self._planned[0] != key:
+                    made = hooks.planner(queries, state.streams[query.stream], query.emit)
+                    self._planned = key, made
+                lines += self._planned[1](query_id)
+        return "\n".join(lines)
 
     def _refresh(self) -> State:
         with self._lock:

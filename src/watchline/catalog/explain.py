@@ -9,8 +9,8 @@ from watchline.catalog.state import Entry
 from watchline.model import TRUE, Emit, Query, Stream, interval_sql
 
 
-def explain(found: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]) -> str:
-    """A few lines of text about a registered query."""
+def explain(found: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]) -> list[str]:
+    """A few lines about a registered query."""
     if isinstance(found, Entry):
         query, version, text = found.query, found.version, found.text
     else:
@@ -35,7 +35,7 @@ def explain(found: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]) 
         lines.append(f"  accuracy    at least {query.accuracy:g} when load is shed")
     if query.lifetime is not None:
         lines.append(f"  lives       {interval_sql(query.lifetime)} of stream time")
-    return "\n".join(lines)
+    return lines
 
 
 def _source(query: Query, streams: Mapping[str, Stream]) -> list[str]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery
 from watchline.index.result import Matches, search
 from watchline.index.table import BoxTable, Doubles, Integers, Slots
+from watchline.index.tuning import ROW, SCAN
 
 
 class Index(ABC):
@@ -61,6 +62,17 @@ class Index(ABC):
         """The kind, its tuning, and what a search costs by the model."""
         plural = "s" if self.dims > 1 else ""
         return f"{self.kind}: {len(self):,} boxes of {self.dims} dimension{plural}"
+
+    def estimate(self, lo: Doubles, hi: Doubles) -> float:
+        """Nanoseconds a row of a batch costs by the model if these were the boxes; they are not
+        taken in. A kind without a model of its own is taken for a scan."""
+        return ROW + SCAN * self.dims * len(lo)
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a row of a batch costs by the model."""
+        living = self._boxes.living()
+        return self.estimate(self._boxes.lo[living], self._boxes.hi[living])
 
     @property
     def nbytes(self) -> int:

@@ -17,10 +17,8 @@ from watchline.index.ces import ContainmentEncodedSquares
 from watchline.index.constructs import GROWN, SHRUNK, ConstructIndex
 from watchline.index.scan import ScanIndex
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.tuning import MOVE, ROW
+from watchline.index.tuning import MOVE, ROW, SCAN
 
-# Nanoseconds for one dimension of one box, a block of them at a time.
-SCAN = 0.8
 # So few boxes that no model need be asked.
 FEW = 32
 
@@ -63,6 +61,9 @@ class AutoIndex(Index):
             f"{kind} about {cost:,.0f} ns a row" for kind, cost in self._costs.items()
         )
         return f"{self._chosen.explain()}; chosen for {self._chosen_for:,} boxes among: {costs}"
+
+    def estimate(self, lo: Doubles, hi: Doubles) -> float:
+        return self._chosen.estimate(lo, hi)
 
     @property
     def _nbytes(self) -> int:

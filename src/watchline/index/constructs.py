@@ -63,6 +63,9 @@ class ConstructIndex(Index):
     def explain(self) -> str:
         return f"{super().explain()}; {self.shape}; {self.shape.estimate}"
 
+    def estimate(self, lo: Doubles, hi: Doubles) -> float:
+        return self._tune(lo, hi).estimate.nanoseconds
+
     # --- what a kind of construct decides
 
     @abstractmethod

@@ -2,6 +2,10 @@
 
 Invariant: boxes stand side by side in arrays of one dimension each, in no order. Cost: every point
 meets every box, a block of them at a time; memory is the boxes and nothing else.
+
+`lenient`: a dimension in which a box has no bound is not looked at, so that a value that is missing
+there (NaN, ±inf) does not matter. Both ways are one test: a missing value is +inf, which is in no
+half-open range, and the upper bound of what is not looked at is NaN, which nothing reaches.
 """
 
 from __future__ import annotations
@@ -22,8 +26,9 @@ BLOCK = 256
 class ScanIndex(Index):
     kind = "scan"
 
-    def __init__(self, dims: int):
+    def __init__(self, dims: int, lenient: bool = False):
         super().__init__(dims)
+        self._lenient = lenient
         self._columns: tuple[Doubles, Doubles, npt.NDArray[Any]] | None = None
 
     @property
@@ -49,9 +54,13 @@ class ScanIndex(Index):
         if self._columns is None:
             boxes = self._boxes
             living = boxes.living()
+            lo = np.ascontiguousarray(boxes.lo[living].T)
+            hi = np.ascontiguousarray(boxes.hi[living].T)
+            if self._lenient:
+                hi[(lo == -np.inf) & (hi == np.inf)] = np.nan
             self._columns = (
-                np.ascontiguousarray(boxes.lo[living].T),
-                np.ascontiguousarray(boxes.hi[living].T),
+                lo,
+                hi,
                 boxes.ids[living].astype(boxes.id_type),
             )
         return self._columns
@@ -74,10 +83,9 @@ def scan_runs(
     hits = np.empty(BLOCK, dtype=np.uint8)
     for i in range(row, len(points)):
         begin = at
-        if finite(points[i]):
-            at = scan_run(lo, hi, ids, points[i], starts[i], ends[i], hits, found, at)
-            if at < 0:
-                return i, begin
+        at = scan_run(lo, hi, ids, points[i], starts[i], ends[i], hits, found, at)
+        if at < 0:
+            return i, begin
         offsets[i + 1] = at
     return len(points), at
 
@@ -94,7 +102,8 @@ def scan_run(
     found: npt.NDArray[Any],
     at: int,
 ) -> int:  # pragma: no cover - compiled
-    """A finite point against a run of boxes; the next place in `found`, -1 if it has no room.
+    """A point against a run of boxes; the next place in `found`, -1 if it has no room. An upper
+    bound of NaN (with a lower one of -inf) is of a dimension that is not looked at.
 
     Boxes are taken in blocks: one dimension after the other narrows a block's hits, in loops that
     become vector instructions, and only a block with hits is looked at box by box.
@@ -119,10 +128,10 @@ def _narrow(
     """Mark the boxes of a block that contain the point; how many there are."""
     hits[:size] = 1
     for k in range(len(point)):
-        x = point[k]
+        x = point[k] if np.isfinite(point[k]) else np.inf
         low, high = lo[k, block : block + size], hi[k, block : block + size]
         for j in range(size):
-            hits[j] &= (low[j] <= x) & (x < high[j])
+            hits[j] &= (low[j] <= x) & (not x >= high[j])
     count = 0
     for j in range(size):
         count += hits[j]

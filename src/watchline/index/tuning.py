@@ -29,6 +29,8 @@ MOST_CELLS = 2**22
 
 # Nanoseconds: a row, a list on its way, an id moved, the first cut to compare.
 ROW, LIST, MOVE, CUT = 8.0, 2.0, 0.12, 4.0
+# Nanoseconds to compare one dimension of one box, a block of them at a time.
+SCAN = 0.8
 # A cut by dimensions: its bytes (a range and an id, or a slot), and nanoseconds to compare it.
 CUT_BYTES, COMPARE = {1: 24, 2: 5}, {1: 4.0, 2: 6.0}
 # Nanoseconds for a line of memory, when the index fits into so many bytes.

@@ -1,5 +1,6 @@
 """Rows against all EMIT MATCHES queries of a stream, without Spark.
 
+limits.py  from how many boxes on what is worth having
 plan.py    queries -> boxes by key and axes, and what remains for refinement
 search.py  rows -> candidates of each part, through its indexes
 engine.py  rows -> pairs of row and query

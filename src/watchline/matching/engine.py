@@ -23,7 +23,7 @@ from watchline.catalog import Catalog, Commit, Queries
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns, contains, holds
 from watchline.matching.plan import Plan, Residue, plan
-from watchline.matching.search import PartSearch
+from watchline.matching.search import Batch, PartSearch
 from watchline.model import Circle, Conjunction, Emit, Stream
 
 Integers = npt.NDArray[np.int64]
@@ -69,16 +69,17 @@ def match(
 ) -> tuple[Integers, Integers]:
     """Rows and the numbers of the queries that these parts of the base find for them."""
     made = base.plan
-    hits = [search.candidates(columns) for search in searches]
+    batch = Batch(columns, made.dictionaries)
+    hits = [search.candidates(batch) for search in searches]
     if len(hits) == 1:
-        [(rows, conjunctions)] = hits
+        [(rows, boxes)] = hits
     else:
         rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
-        conjunctions = np.concatenate([np.empty(0, np.int64), *(c for _, c in hits)])
+        boxes = np.concatenate([np.empty(0, np.int64), *(b for _, b in hits)])
     if made.residues:
-        kept = _refine(made, rows, conjunctions, columns, base.stream)
-        rows, conjunctions = rows[kept], conjunctions[kept]
-    return _once(rows, made.query[conjunctions], made.several)
+        kept = _refine(made, rows, boxes, columns, base.stream)
+        rows, boxes = rows[kept], boxes[kept]
+    return _once(rows, made.query[boxes], made.several)
 
 
 @dataclass
@@ -206,12 +207,10 @@ def _match_layer(layer: Layer, columns: Columns) -> tuple[Integers, pa.Array]:
     return rows, base.plan.ids.take(pa.array(queries))
 
 
-def _refine(
-    made: Plan, rows: Integers, conjunctions: Integers, columns: Columns, stream: Stream
-) -> Mask:
+def _refine(made: Plan, rows: Integers, boxes: Integers, columns: Columns, stream: Stream) -> Mask:
     """Which candidates also pass their residue; candidates of one residue are checked together."""
     kept = np.ones(len(rows), dtype=np.bool_)
-    residues = made.residue[conjunctions]
+    residues = made.residue[boxes]
     waiting = np.flatnonzero(residues >= 0)
     if not len(waiting):
         return kept

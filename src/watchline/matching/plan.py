@@ -1,20 +1,28 @@
 """Planning: which queries go to which index, and what remains for refinement. Pure, no Spark.
 
-Every conjunction of every query becomes one box in one *part*. A part holds the boxes that ask
-about the same attributes: one optional *key* (equality on a string attribute or on the object id)
-and the *axes* (ranges). The boxes of a key's value stand together, so a row meets only those of
-its own value: ten alerts for its symbol, not the alerts of two thousand symbols.
+Every conjunction of every query becomes a box in a *part*. A part has the boxes below one optional
+*key* (equality on a string attribute or on the object id), over some *axes*: ranges, and the
+strings and booleans that are no key. The boxes of a key's value stand together, so a row meets only
+those of its own value: ten alerts for its symbol, not the alerts of two thousand symbols.
 
-What boxes cannot decide is the conjunction's *residue*, checked on candidates only: further sets,
-IS NULL, two attributes compared, circles, polygons, integers beyond 2^53. A circle or polygon
-also gives its bounding box to the axes. Residues that are alike are kept once.
+Strings are numbers here: the plan has a dictionary for each string attribute, the value with code c
+is the side [c, c + 1), and a set of values is several boxes, which no row meets two of.
+
+Boxes that ask about the same one or two attributes, if they are many, have a part of their own: for
+these there are the fastest indexes. All others below a key share one part over all axes that any of
+them asks about. A box does not look at the other axes; there its upper bound is NaN.
+
+What boxes cannot decide is the conjunction's *residue*, checked on candidates only: large sets, IS
+NULL, two attributes compared, circles, polygons, integers beyond 2^53. A circle or polygon also
+gives its bounding box to the axes. Residues that are alike are kept once.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +30,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.catalog import BoxBlock, Queries
+from watchline.evaluate import ARROW
+from watchline.matching import limits
 from watchline.model import (
     INF,
     MAX_BIGINT,
@@ -46,8 +56,6 @@ Integers = npt.NDArray[np.int64]
 
 # Below this, float64 holds every integer, and rounding a larger row value cannot cross a bound.
 EXACT = 2**53
-# A set of more values than this is checked on candidates rather than entered once per value.
-MAX_KEY_VALUES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +71,34 @@ class Residue:
 
 @dataclass(frozen=True)
 class Part:
-    """Boxes over the same attributes, those of one key value side by side.
+    """Boxes below the same key, those of one key value side by side.
 
-    The boxes of `keys[k]` are `starts[k]:starts[k + 1]`; without a key there is one such run. `lo`
-    and `hi` are (axes, n); box j stands for the conjunction with number `conjunctions[j]`. The
-    boxes of a `whole` part are each all of their query: no residue, no alternative, no other key.
+    The value with code c has the boxes `starts[r]:starts[r + 1]` of its run r = `runs[c]`; r is one
+    past the last run for a value without boxes, and in `runs[-1]`, for those without a code.
+    Without a key there is one run. `lo` and `hi` are (axes, n), NaN in `hi` where a box does not
+    look; box j has the number `numbers[j]` in the plan. The boxes of a `whole` part are each all of
+    their query: no residue, no alternative, no other value.
     """
 
     whole: bool
     key: Attribute | None
     axes: tuple[Attribute, ...]
-    keys: pa.Array | None
+    runs: Integers | None
     starts: Integers
     lo: Doubles
     hi: Doubles
-    conjunctions: Integers
+    numbers: Integers
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts, and for each conjunction its query and its residue (-1 for none)."""
+    """The parts, and for each box by its number its query and its residue (-1 for none)."""
 
     version: int
     ids: pa.Array
     parts: tuple[Part, ...]
+    # The values of keys and strings; the place of a value is its code.
+    dictionaries: dict[Attribute, pa.Array]
     query: Integers
     residue: Integers
     residues: tuple[Residue, ...]
@@ -128,13 +140,13 @@ def narrowed(made: Plan, queries: Integers) -> Plan:
 
 
 def _narrowed(part: Part, wanted: npt.NDArray[np.bool_]) -> Part:
-    kept = np.flatnonzero(wanted[part.conjunctions])
+    kept = np.flatnonzero(wanted[part.numbers])
     return replace(
         part,
         starts=np.searchsorted(kept, part.starts).astype(np.int64),
         lo=part.lo[:, kept].copy(),
         hi=part.hi[:, kept].copy(),
-        conjunctions=part.conjunctions[kept],
+        numbers=part.numbers[kept],
     )
 
 
@@ -143,18 +155,29 @@ def is_static(query: Query) -> bool:
     return query.knn is None and not query.focals
 
 
-@dataclass
-class _Rows:
-    """The boxes of one part while they are collected, in pieces."""
+@dataclass(eq=False)
+class _Group:
+    """Boxes that ask about the same axes below the same key, in pieces; without a key no codes."""
 
-    keys: list[Any] = field(default_factory=list)
+    axes: tuple[Attribute, ...]
+    codes: list[Integers] = field(default_factory=list)
     lo: list[Doubles] = field(default_factory=list)
     hi: list[Doubles] = field(default_factory=list)
-    conjunctions: list[Integers] = field(default_factory=list)
+    numbers: list[Integers] = field(default_factory=list)
+
+    def add(self, codes: Integers, lo: Doubles, hi: Doubles, numbers: Integers) -> None:
+        self.codes.append(codes)
+        self.lo.append(lo)
+        self.hi.append(hi)
+        self.numbers.append(numbers)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.numbers))
 
 
-# Whether its boxes are whole, the key, and the axes.
-_PartKey = tuple[bool, "Attribute | None", tuple[Attribute, ...]]
+# Whether its boxes are whole, and the key.
+_Below = tuple[bool, "Attribute | None"]
+_Sides = dict[Attribute, tuple[Range, ...]]
 
 
 class _Draft:
@@ -166,14 +189,16 @@ class _Draft:
         self._point = tuple(stream.attribute(name) for name in stream.point or ())
         self._ids: list[pa.Array] = []
         self._queries = 0
+        self._several: list[int] = []
         self._query: list[Integers] = []
         self._residue: list[Integers] = []
-        self._conjunctions = 0
+        self._boxes = 0
         self._residues: dict[Residue, int] = {}
         self._lifetime: list[Integers] = []
         self._use: list[Integers] = []
         self._uses: dict[frozenset[str], int] = {}
-        self._rows: dict[_PartKey, _Rows] = defaultdict(_Rows)
+        self._codes: dict[Attribute, dict[Any, int]] = defaultdict(dict)
+        self._groups: dict[_Below, dict[tuple[Attribute, ...], _Group]] = defaultdict(dict)
 
     def add(self, query: Query) -> None:
         number = self._queries
@@ -181,37 +206,44 @@ class _Draft:
         if query.region is not None or query.knn is not None:
             used.update(self._stream.point or ())
         self._new_queries(pa.array([query.id], pa.string()), query.lifetime or 0, used)
+        if len(query.where) > 1:
+            self._several.append(number)
         for alternative in query.where if is_static(query) else ():
             self._add_conjunction(alternative, query, number)
 
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
         key = self._key_of(alternative)
-        ranges, residual = self._split(alternative, key)
+        codes = self._coded(key.attribute, _key_values(key)) if key else [-1]
+        sides, residual = self._split(alternative, key, limits.MAX_KEY_VALUES // len(codes))
         region = query.region
         if region is not None:
             for attribute, bounds in zip(self._point, _bounding_box(region), strict=True):
-                known = ranges.get(attribute, Range())
+                [known] = sides.get(attribute, (Range(),))
                 lo, hi = max(known.lo, bounds.lo), min(known.hi, bounds.hi)
                 if not lo < hi:
                     return  # the condition excludes the region: this alternative is never true
-                ranges[attribute] = Range(lo, hi)
+                sides[attribute] = (Range(lo, hi),)
         left = Residue(tuple(residual), region if isinstance(region, (Circle, Polygon)) else None)
-        conjunction = self._new_conjunctions(number, self._residue_number(left), 1)
-        axes = tuple(sorted(ranges))
-        values: tuple[Any, ...] = _key_values(key) if key else (None,)
-        whole = self._apart and not left and len(query.where) == len(values) == 1
-        rows = self._rows[whole, key.attribute if key else None, axes]
-        rows.keys += values
-        rows.lo.append(np.tile([float(ranges[a].lo) for a in axes], (len(values), 1)))
-        rows.hi.append(np.tile([float(ranges[a].hi) for a in axes], (len(values), 1)))
-        rows.conjunctions.append(np.repeat(conjunction, len(values)))
+        axes = tuple(sorted(sides))
+        below, *ranges = zip(*product(codes, *(sides[a] for a in axes)), strict=True)
+        count = len(below)
+        whole = self._apart and not left and len(query.where) == count == 1
+        self._group(whole, key.attribute if key else None, axes).add(
+            np.array(below),
+            np.array([[float(r.lo) for r in side] for side in ranges]).reshape(-1, count).T,
+            np.array([[float(r.hi) for r in side] for side in ranges]).reshape(-1, count).T,
+            self._new_boxes(number, self._residue_number(left), count),
+        )
+
+    def _group(self, whole: bool, key: Attribute | None, axes: tuple[Attribute, ...]) -> _Group:
+        return self._groups[whole, key].setdefault(axes, _Group(axes))
 
     def _key_of(self, alternative: Conjunction) -> InRange | OneOf | None:
         """The equality that selects a sub-index: the object id's if there is one."""
         found: InRange | OneOf | None = None
         for atom in alternative.atoms:
             if isinstance(atom, OneOf) and atom.attribute.type is Type.STRING:
-                if len(atom.values) > MAX_KEY_VALUES:
+                if len(atom.values) > limits.MAX_KEY_VALUES:
                     continue
                 if found is None or atom.attribute.name == self._stream.object:
                     found = atom
@@ -224,29 +256,41 @@ class _Draft:
         return found
 
     def _split(
-        self, alternative: Conjunction, key: InRange | OneOf | None
-    ) -> tuple[dict[Attribute, Range], list[Atom]]:
-        """The ranges that become axes, and the atoms that are left."""
-        ranges: dict[Attribute, Range] = {}
+        self, alternative: Conjunction, key: InRange | OneOf | None, most: int
+    ) -> tuple[_Sides, list[Atom]]:
+        """The sides that the atoms give to boxes, `most` of them at most, and the atoms left."""
+        sides: _Sides = {}
         residual: list[Atom] = []
         for atom in alternative.atoms:
             if atom is key:
                 continue
             if isinstance(atom, InRange):
                 exact = atom.attribute.type is Type.DOUBLE or _is_exact(atom.range)
-                ranges[atom.attribute] = atom.range if exact else _widened(atom.range)
+                sides[atom.attribute] = (atom.range if exact else _widened(atom.range),)
                 if exact:
                     continue
+            elif isinstance(atom, OneOf) and len(atom.values) <= most:
+                most //= len(atom.values)
+                sides[atom.attribute] = self._sides_of(atom)
+                continue
             residual.append(atom)
-        return ranges, residual
+        return sides, residual
+
+    def _sides_of(self, atom: OneOf) -> tuple[Range, ...]:
+        if atom.attribute.type is Type.BOOLEAN:
+            return tuple(Range(int(v), int(v) + 1) for v in atom.values)
+        return tuple(Range(c, c + 1) for c in self._coded(atom.attribute, atom.values))
+
+    def _coded(self, attribute: Attribute, values: Iterable[Any]) -> list[int]:
+        """The codes of these values, new ones for those that had none."""
+        known = self._codes[attribute]
+        return [known.setdefault(value, len(known)) for value in values]
 
     def add_block(self, block: BoxBlock) -> None:
         """All boxes of a bulk registration at once; those with huge integers one by one."""
         bounds = np.concatenate([block.first, block.last], axis=1)
         unbounded = np.concatenate([block.first == MIN_BIGINT, block.last == MAX_BIGINT], axis=1)
         huge = ((np.abs(bounds) >= EXACT - 1) & ~unbounded).any(axis=1)
-        if len(block.strings) > 1:
-            huge[:] = True
         for i in np.flatnonzero(huge):
             self.add(block.query(int(i)))
         chosen = np.flatnonzero(~huge)
@@ -254,20 +298,29 @@ class _Draft:
             return
         n = len(chosen)
         numbers = np.arange(self._queries, self._queries + n)
-        attributes = (*block.doubles, *block.integers)
-        used = {a.name for a in (*attributes, *block.strings)}
-        self._new_queries(block.ids.take(pa.array(chosen)), 0, used)
+        attributes = (*block.doubles, *block.integers, *block.strings)
+        self._new_queries(block.ids.take(pa.array(chosen)), 0, {a.name for a in attributes})
         first, last = block.first[chosen], block.last[chosen]
         lows = np.where(first == MIN_BIGINT, -INF, first.astype(np.float64))
         highs = np.where(last == MAX_BIGINT, INF, last.astype(np.float64) + 1)
-        order = sorted(range(len(attributes)), key=lambda k: attributes[k])
-        axes = tuple(attributes[k] for k in order)
-        key = block.strings[0] if block.strings else None
-        rows = self._rows[self._apart, key, axes]
-        rows.keys += block.keys[0].take(pa.array(chosen)).to_pylist() if key else [None] * n
-        rows.lo.append(np.concatenate([block.lo[chosen], lows], axis=1)[:, order])
-        rows.hi.append(np.concatenate([block.hi[chosen], highs], axis=1)[:, order])
-        rows.conjunctions.append(self._new_conjunctions(numbers, -1, n))
+        columns = zip(block.strings, block.keys, strict=True)
+        codes = {a: self._column_codes(a, column, chosen) for a, column in columns}
+        key = min(block.strings, key=lambda a: (a.name != self._stream.object, a), default=None)
+        strings = np.array(list(codes.values()), dtype=np.float64).reshape(-1, n).T
+        axes = tuple(sorted(a for a in attributes if a != key))
+        order = [attributes.index(a) for a in axes]
+        self._group(self._apart, key, axes).add(
+            np.full(n, -1) if key is None else codes[key],
+            np.concatenate([block.lo[chosen], lows, strings], axis=1)[:, order],
+            np.concatenate([block.hi[chosen], highs, strings + 1], axis=1)[:, order],
+            self._new_boxes(numbers, -1, n),
+        )
+
+    def _column_codes(self, attribute: Attribute, column: pa.Array, chosen: Integers) -> Integers:
+        coded = column.take(pa.array(chosen)).dictionary_encode()
+        codes = np.array(self._coded(attribute, coded.dictionary.to_pylist()), dtype=np.int64)
+        places: Integers = coded.indices.to_numpy()
+        return codes[places]
 
     def _new_queries(self, ids: pa.Array, lifetime: int, used: set[str]) -> None:
         use = self._uses.setdefault(frozenset(used), len(self._uses))
@@ -276,54 +329,96 @@ class _Draft:
         self._use.append(np.full(len(ids), use, dtype=np.int64))
         self._queries += len(ids)
 
-    def _new_conjunctions(self, query: int | Integers, residue: int, count: int) -> Integers:
+    def _new_boxes(self, query: int | Integers, residue: int, count: int) -> Integers:
         self._query.append(np.broadcast_to(np.asarray(query, dtype=np.int64), (count,)))
         self._residue.append(np.full(count, residue, dtype=np.int64))
-        numbers = np.arange(self._conjunctions, self._conjunctions + count)
-        self._conjunctions += count
+        numbers = np.arange(self._boxes, self._boxes + count)
+        self._boxes += count
         return numbers
 
     def _residue_number(self, residue: Residue) -> int:
         return self._residues.setdefault(residue, len(self._residues)) if residue else -1
 
     def finish(self, version: int) -> Plan:
-        query = _joined(self._query, np.int64)
+        several = np.zeros(self._queries, dtype=np.bool_)
+        several[self._several] = True
         return Plan(
             version=version,
             ids=pa.concat_arrays(self._ids) if self._ids else pa.array([], pa.string()),
-            parts=tuple(_part(*of, rows) for of, rows in self._rows.items()),
-            query=query,
+            parts=tuple(self._parts()),
+            dictionaries={a: pa.array(list(c), ARROW[a.type]) for a, c in self._codes.items()},
+            query=_joined(self._query, np.int64),
             residue=_joined(self._residue, np.int64),
             residues=tuple(self._residues),
             circles=_circles(self._residues),
-            several=np.bincount(query, minlength=self._queries) > 1,
+            several=several,
             lifetime=_joined(self._lifetime, np.int64),
             use=_joined(self._use, np.int64),
             uses=tuple(self._uses),
         )
 
+    def _parts(self) -> Iterator[Part]:
+        waiting = {below: list(groups.values()) for below, groups in self._groups.items()}
+        for key in dict.fromkeys(key for _, key in self._groups):
+            rest = waiting.get((False, key), [])
+            for whole, groups in ((True, waiting.get((True, key), [])), (False, rest)):
+                own, others = _divided(groups, whole, key)
+                for group in own:
+                    yield self._part(whole, key, [group])
+                # Whole boxes that are few are not worth a pass of their own; below a key a row
+                # meets only its value's, which are as soon compared with both ends of a move.
+                if whole and (key is None or _longest(others) > limits.MANY_WHOLE):
+                    rest += others
+                elif others:
+                    yield self._part(whole, key, others)
 
-def _part(whole: bool, key: Attribute | None, axes: tuple[Attribute, ...], rows: _Rows) -> Part:
-    lo, hi = np.concatenate(rows.lo), np.concatenate(rows.hi)
-    conjunctions = np.concatenate(rows.conjunctions)
-    if key is None:
-        starts = np.array([0, len(lo)], dtype=np.int64)
-        return Part(whole, None, axes, None, starts, lo.T.copy(), hi.T.copy(), conjunctions)
-    kind = pa.string() if key.type is Type.STRING else pa.int64()
-    coded = pa.array(rows.keys, kind).dictionary_encode()
-    codes = coded.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
-    return Part(
-        whole,
-        key,
-        axes,
-        coded.dictionary,
-        starts.astype(np.int64),
-        lo[order].T.copy(),
-        hi[order].T.copy(),
-        conjunctions[order],
-    )
+    def _part(self, whole: bool, key: Attribute | None, groups: list[_Group]) -> Part:
+        """The boxes of all groups over the union of their axes."""
+        axes = tuple(sorted({axis for group in groups for axis in group.axes}))
+        numbers = np.concatenate([n for group in groups for n in group.numbers])
+        lo, hi = (
+            np.full((len(axes), len(numbers)), -INF),
+            np.full((len(axes), len(numbers)), np.nan),
+        )
+        at = 0
+        for group in groups:
+            places, end = [axes.index(axis) for axis in group.axes], at + len(group)
+            lo[places, at:end], hi[places, at:end] = (
+                np.concatenate(side).T for side in (group.lo, group.hi)
+            )
+            at = end
+        if key is None:
+            starts = np.array([0, len(numbers)], dtype=np.int64)
+            return Part(whole, None, axes, None, starts, lo, hi, numbers)
+        codes = np.concatenate([c for group in groups for c in group.codes])
+        order = np.argsort(codes, kind="stable")
+        found, firsts = np.unique(codes[order], return_index=True)
+        runs = np.full(len(self._codes[key]) + 1, len(found))
+        runs[found] = np.arange(len(found))
+        starts = np.append(firsts, len(numbers)).astype(np.int64)
+        return Part(whole, key, axes, runs, starts, lo[:, order], hi[:, order], numbers[order])
+
+
+def _divided(
+    groups: list[_Group], whole: bool, key: Attribute | None
+) -> tuple[list[_Group], list[_Group]]:
+    """The groups that are worth a part of their own, the largest, and the others."""
+    many = limits.MANY_WHOLE if whole else limits.MANY if key is None else limits.MANY_BELOW_KEY
+
+    def is_own(group: _Group) -> bool:
+        fit = group.axes if whole else 1 <= len(group.axes) <= limits.MAX_AXES
+        # Without a key all boxes are one run, and a longest run is never longer than all.
+        return bool(fit) and len(group) > many and (key is None or _longest([group]) > many)
+
+    order = sorted(groups, key=len, reverse=True)
+    own = [group for group in order if is_own(group)][: limits.MAX_OWN]
+    return own, [group for group in groups if group not in own]
+
+
+def _longest(groups: list[_Group]) -> int:
+    """The most boxes of one key value."""
+    codes = _joined((c for group in groups for c in group.codes), np.int64)
+    return int(np.unique(codes, return_counts=True)[1].max(initial=0))
 
 
 def _key_values(key: InRange | OneOf) -> tuple[Any, ...]:

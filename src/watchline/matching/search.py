@@ -7,27 +7,73 @@ comparisons.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.evaluate import Columns
 from watchline.index import Index, build
 from watchline.index.result import search
 from watchline.index.scan import scan_runs
+from watchline.index.tuning import ROW, SCAN
+from watchline.matching import limits
 from watchline.matching.plan import Part
-from watchline.model import Attribute, Type
+from watchline.model import MAX_DOUBLE, Attribute, Type
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-# A run of more boxes than this is worth an index: below a key, or where every row meets it.
-MANY, MANY_BELOW_KEY = 64, 1_024
-# Indexes there are for one and for two axes.
-MAX_AXES = 2
+
+# The kind of index for any number of axes, and for boxes that do not look at all of them.
+ANY = "scan"
+
+
+class Batch:
+    """Rows as a plan sees them: numbers along its axes, codes of its keys."""
+
+    def __init__(self, columns: Columns, dictionaries: Mapping[Attribute, pa.Array]):
+        self._columns = columns
+        self._dictionaries = dictionaries
+        self._codes: dict[Attribute, Integers] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def codes(self, attribute: Attribute) -> Integers:
+        """The code of each row's value; the number of codes where it has none."""
+        if attribute not in self._codes:
+            known = self._dictionaries[attribute]
+            found = pc.index_in(self._columns.array(attribute), value_set=known)
+            self._codes[attribute] = pc.fill_null(found, len(known)).to_numpy().astype(np.int64)
+        return self._codes[attribute]
+
+    def runs(self, part: Part) -> Integers:
+        """The run of each row's key value; one past the last, which is empty, if it has none."""
+        assert part.key is not None
+        assert part.runs is not None
+        return part.runs[self.codes(part.key)]
+
+    def points(self, axes: tuple[Attribute, ...]) -> Doubles:
+        """The rows as points; what is no number is NaN. One plain axis is not copied."""
+        columns = self._columns
+        if len(axes) == 1 and axes[0].type is Type.DOUBLE:
+            return columns.values(axes[0]).reshape(-1, 1)  # type: ignore[return-value]
+        points = np.empty((len(self), len(axes)))
+        for k, axis in enumerate(axes):
+            if axis.type is Type.STRING:
+                points[:, k] = self.codes(axis)
+                points[self.codes(axis) == len(self._dictionaries[axis]), k] = np.nan
+                continue
+            points[:, k] = columns.values(axis)
+            if axis.type is not Type.DOUBLE and columns.array(axis).null_count:
+                points[~columns.present(axis), k] = np.nan
+        return points
 
 
 @dataclass(frozen=True)
@@ -40,22 +86,18 @@ class PartSearch:
 
     @staticmethod
     def over(part: Part) -> PartSearch:
-        if not 1 <= len(part.axes) <= MAX_AXES:
-            return PartSearch(part, {})
-        many = MANY if part.key is None else MANY_BELOW_KEY
-        long = np.flatnonzero(np.diff(part.starts) > many)
-        return PartSearch(part, {int(run): _index(part, int(run)) for run in long})
+        return PartSearch(part, {run: index_over(part, run) for run in long_runs(part)})
 
-    def candidates(self, columns: Columns) -> tuple[Integers, npt.NDArray[np.int64]]:
-        """Pairs of a row and a conjunction."""
-        points = points_of(self.part.axes, columns)
+    def candidates(self, batch: Batch) -> tuple[Integers, npt.NDArray[Any]]:
+        """Pairs of a row and the number of a box."""
+        points = batch.points(self.part.axes)
         if self.part.key is None:
             if 0 not in self.indexes:
                 starts = np.zeros(len(points), dtype=np.int64)
                 return self._scanned(points, starts, np.full(len(points), self.part.starts[-1]))
             found = self.indexes[0].stab(points)
             return found.rows(), found.ids
-        runs = runs_of(self.part, columns)
+        runs = batch.runs(self.part)
         starts = np.append(self.part.starts, self.part.starts[-1])
         if not self.indexes:
             return self._scanned(points, starts[runs], starts[runs + 1])
@@ -63,20 +105,20 @@ class PartSearch:
         long = np.array(list(self.indexes))
         ends[long] = starts[long]
         pairs = [self._scanned(points, starts[runs], ends[runs]), *self._below_key(points, runs)]
-        rows, conjunctions = zip(*pairs, strict=True)
-        return np.concatenate(rows), np.concatenate(conjunctions)
+        rows, numbers = zip(*pairs, strict=True)
+        return np.concatenate(rows), np.concatenate(numbers)
 
     def _scanned(
         self, points: Doubles, starts: Integers, ends: Integers
     ) -> tuple[Integers, Integers]:
         part = self.part
-        fill = partial(scan_runs, part.lo, part.hi, part.conjunctions)
+        fill = partial(scan_runs, part.lo, part.hi, part.numbers)
         found = search(fill, (points, starts, ends), np.int64)
         return found.rows(), found.ids
 
     def _below_key(
         self, points: Doubles, runs: Integers
-    ) -> list[tuple[Integers, npt.NDArray[np.int64]]]:
+    ) -> list[tuple[Integers, npt.NDArray[Any]]]:
         """The rows of each run that has an index."""
         order = np.argsort(runs, kind="stable")
         ordered = runs[order]
@@ -90,26 +132,37 @@ class PartSearch:
         return pairs
 
 
-def _index(part: Part, run: int) -> Index:
+def long_runs(part: Part) -> list[int]:
+    """The runs that are worth an index."""
+    many = limits.MANY if part.key is None else limits.MANY_BELOW_KEY
+    return np.flatnonzero(np.diff(part.starts) > many).tolist() if part.axes else []
+
+
+def searched(part: Part, run: int) -> tuple[str, float]:
+    """By what the boxes of a run are found, and nanoseconds a row by the model."""
+    if run in long_runs(part):
+        return estimate(part, run)
+    return "scan", ROW + SCAN * len(part.axes) * float(part.starts[run + 1] - part.starts[run])
+
+
+def index_over(part: Part, run: int) -> Index:
+    lo, hi, kind, tuning = _indexed(part, run)
+    return build(kind, lo, hi, part.numbers[part.starts[run] : part.starts[run + 1]], **tuning)
+
+
+def estimate(part: Part, run: int) -> tuple[str, float]:
+    """The kind of index for a run, and nanoseconds a row by its model, without building it."""
+    lo, hi, kind, tuning = _indexed(part, run)
+    return kind, build(kind, lo[:1], hi[:1], **tuning).estimate(lo, hi)
+
+
+def _indexed(part: Part, run: int) -> tuple[Doubles, Doubles, str, dict[str, Any]]:
+    """The boxes of a run as indexes have them, (n, axes), and the kind that suits them."""
     chosen = slice(part.starts[run], part.starts[run + 1])
-    kind = "cei" if len(part.axes) == 1 else "ces"
-    return build(kind, part.lo[:, chosen].T, part.hi[:, chosen].T, part.conjunctions[chosen])
-
-
-def points_of(axes: tuple[Attribute, ...], columns: Columns) -> Doubles:
-    """The rows as points over the axes; what is no number is NaN. One plain axis is not copied."""
-    if len(axes) == 1 and axes[0].type is Type.DOUBLE:
-        return columns.values(axes[0]).reshape(-1, 1)  # type: ignore[return-value]
-    points = np.empty((len(columns), len(axes)))
-    for k, axis in enumerate(axes):
-        points[:, k] = columns.values(axis)
-        if axis.type is not Type.DOUBLE and columns.array(axis).null_count:
-            points[~columns.present(axis), k] = np.nan
-    return points
-
-
-def runs_of(part: Part, columns: Columns) -> Integers:
-    """The run of each row's key value; one past the last, which is empty, for an unknown value."""
-    assert part.key is not None
-    codes = pc.index_in(columns.array(part.key), value_set=part.keys)
-    return pc.fill_null(codes, len(part.starts) - 1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+    lo, hi = part.lo[:, chosen].T, part.hi[:, chosen].T
+    asked = ~np.isnan(hi)
+    if asked.all():
+        return lo, hi, {1: "cei", 2: "ces"}.get(len(part.axes), ANY), {}
+    # A lenient index does not look where there is no bound. To be asked for any number is one.
+    lo = np.where(asked & (lo == -np.inf) & (hi == np.inf), -MAX_DOUBLE, lo)
+    return lo, np.where(asked, hi, np.inf), ANY, {"lenient": True}

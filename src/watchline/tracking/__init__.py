@@ -1,5 +1,6 @@
 """One shard's engine for changes: which objects enter and leave which queries. Without Spark.
 
+explain.py  the plan of a query, for EXPLAIN
 flips.py    an old row and a new row -> the boxes that hold only one of them
 watcher.py  the EMIT CHANGES queries of a stream, following the catalog
 rows.py     a batch of rows -> accepted ones, in the order in which they count

@@ -1,14 +1,20 @@
 """Flips: the boxes of a part that hold the old row or the new one, but not both.
 
-A *move* is an old row that gives way to a new one; either may be missing. A row that is missing, or
-has no finite number on an axis, is a point at +inf there, which no half-open box holds: so first
-rows, last rows and moves between key values all are moves from one point to another below one key.
-Few boxes are compared with both points; for many, the border lists give what lies between.
+A *move* is an old row that gives way to a new one; either may be missing. A row that is missing is
+a point of NaN, which no box holds; one that has no finite number on an axis is at +inf there, which
+no half-open side holds, though a box may not look. So first rows, last rows and moves between key
+values all are moves from one point to another below one key.
+
+Few boxes are compared with both points. For many, there are two ways: the border lists give what
+lies between, or an index what holds either point, and the difference is taken. Small steps cross
+few borders, and large ones many: each batch goes the way that its own steps make the cheaper.
 """
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numba as nb
@@ -16,18 +22,26 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.border.lists import Borders, build
-from watchline.border.search import crossings, crossings_of_boxes
-from watchline.evaluate import Columns
+from watchline.border.search import collected, crossings, crossings_of_boxes, entries_read
+from watchline.index import Index
+from watchline.matching import limits
 from watchline.matching.plan import Part
-from watchline.matching.search import points_of, runs_of
+from watchline.matching.search import Batch, estimate, index_over
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
 
+# Nanoseconds of crossings: a rank, an entry in one dimension, and one that is also cross-checked.
+RANK, ENTRY, CHECKED = 12.0, 1.0, 10.0
+# Nanoseconds of the difference of two stabs for each id in either, and the least a stab may cost.
+DIFFER, LEAST = 4.0, 15.0
+# Nanoseconds to build the index of two stabs, for each box.
+BUILD = 2_500.0
+# Moves by which the steps of a batch are judged, boxes by which it is what a stab will find.
+SAMPLE, HELD_SAMPLE = 512, 256
 
-# A run of more boxes than this has border lists.
-MANY = 128
+_building = threading.Lock()
 
 
 class Flips(NamedTuple):
@@ -45,29 +59,109 @@ class Moves(NamedTuple):
     new: Integers
 
 
-@dataclass(frozen=True)
-class LongRun:
-    """The borders of a run of many boxes; in several dimensions a tag is a row of `boxes`."""
+@dataclass
+class Costs:
+    """What the moves of a long run cost either way, by a model, in nanoseconds."""
 
+    part: Part
+    run: int
+
+    @property
+    def ranks(self) -> float:
+        """Of crossings for a move, before it crosses anything."""
+        return 2 * RANK * len(self.part.axes)
+
+    @property
+    def entry(self) -> float:
+        """Of crossings for each border that lies between."""
+        return ENTRY if len(self.part.axes) == 1 else CHECKED
+
+    @cached_property
+    def index(self) -> tuple[str, float]:
+        """The kind of index that is stabbed, and what a row costs there."""
+        return estimate(self.part, self.run)
+
+    @cached_property
+    def stabs(self) -> float:
+        """Of two stabs and their difference for a move."""
+        return 2 * (self.index[1] + DIFFER * self._held())
+
+    @property
+    def turn(self) -> float:
+        """The borders between the rows of a move from which on two stabs are cheaper."""
+        return max(0.0, self.stabs - self.ranks) / self.entry
+
+    def _held(self) -> float:
+        """How many boxes hold a point where another one begins, by a few of them."""
+        first, end = self.part.starts[self.run], self.part.starts[self.run + 1]
+        chosen = slice(first, end, -(-(end - first) // HELD_SAMPLE))
+        lo, hi = self.part.lo[:, chosen], self.part.hi[:, chosen]
+        points = lo[:, :, np.newaxis]
+        inside = (lo[:, np.newaxis] <= points) & (points < hi[:, np.newaxis])
+        others = inside.all(axis=0) & ~np.eye(lo.shape[1], dtype=np.bool_)
+        return float(others.mean()) * (end - first)
+
+
+@dataclass
+class LongRun:
+    """A run of many boxes: its borders and, when that has become worth it, its index.
+
+    In several dimensions a tag of the borders is a row of `boxes`.
+    """
+
+    costs: Costs
     borders: Borders
     boxes: Doubles | None
     numbers: Integers
+    _index: Index | None = None
+    # Nanoseconds that the index would have saved so far.
+    _missed: float = 0.0
 
     @staticmethod
-    def over(lo: Doubles, hi: Doubles, numbers: Integers) -> LongRun:
-        """Boxes as (n, d)."""
-        if lo.shape[1] == 1:
-            return LongRun(build(lo, hi, numbers), None, numbers)
+    def over(part: Part, run: int) -> LongRun:
+        chosen = slice(part.starts[run], part.starts[run + 1])
+        lo, hi, numbers = part.lo[:, chosen].T, part.hi[:, chosen].T, part.numbers[chosen]
+        costs = Costs(part, run)
+        if len(part.axes) == 1:
+            return LongRun(costs, build(lo, hi, numbers), None, numbers)
         boxes = np.concatenate([lo, hi], axis=1)
-        return LongRun(build(lo, hi, np.arange(len(numbers))), boxes, numbers)
+        return LongRun(costs, build(lo, hi, np.arange(len(numbers))), boxes, numbers)
 
     def flips(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
+        old, new = _nowhere(old), _nowhere(new)
+        if self._is_dear(old, new):
+            return self._by_stabs(moves, old, new)
         if self.boxes is None:
             rows, tags, signs = crossings(self.borders, old[:, 0], new[:, 0])
             return Flips(moves[rows], tags, signs)
-        old, new = _nowhere(old), _nowhere(new)
         rows, tags, signs = crossings_of_boxes(self.borders, self.boxes, old, new)
         return Flips(moves[rows], self.numbers[tags], signs)
+
+    def _by_stabs(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
+        """What the index finds for both ends, less what is in both."""
+        with _building:
+            if self._index is None:
+                self._index = index_over(self.costs.part, self.costs.run)
+        found = self._index.stab(np.concatenate([old, new]))
+        ends = np.arange(len(old)), np.arange(len(old), 2 * len(old))
+        flips = differences(found.offsets, found.ids, Moves(*ends), self._size)
+        return flips._replace(moves=moves[flips.moves])
+
+    @cached_property
+    def _size(self) -> int:
+        """One more than the largest number."""
+        return int(self.numbers.max(initial=-1)) + 1
+
+    def _is_dear(self, old: Doubles, new: Doubles) -> bool:
+        """Whether crossings cost more than two stabs, of an index that is there or worth it."""
+        step = -(-len(old) // SAMPLE) or 1
+        seen = old[::step], new[::step]
+        read = entries_read(self.borders, *seen) / max(len(seen[0]), 1)
+        dear = self.costs.ranks + self.costs.entry * read
+        if dear <= 2 * LEAST or dear <= self.costs.stabs:
+            return False
+        self._missed += (dear - self.costs.stabs) * len(old)
+        return self._index is not None or self._missed >= BUILD * len(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -81,33 +175,27 @@ class PartFlips:
 
     @staticmethod
     def over(part: Part) -> PartFlips:
-        n = len(part.conjunctions)
-        lo, hi = part.lo, part.hi
+        n = len(part.numbers)
         if not part.axes:
-            # A key alone: every row of that key is within no bounds.
-            lo, hi = np.full((1, n), -np.inf), np.full((1, n), np.inf)
-        long = {}
-        for run in np.flatnonzero(np.diff(part.starts) > MANY) if part.axes else ():
-            chosen = slice(part.starts[run], part.starts[run + 1])
-            numbers = part.conjunctions[chosen]
-            long[int(run)] = LongRun.over(lo[:, chosen].T, hi[:, chosen].T, numbers)
-        return PartFlips(part, lo, hi, long)
+            # A key alone: no row of that key is looked at any further.
+            return PartFlips(part, np.full((1, n), -np.inf), np.full((1, n), np.nan), {})
+        long = {run: LongRun.over(part, run) for run in bordered_runs(part)}
+        return PartFlips(part, part.lo, part.hi, long)
 
-    def flips(self, columns: Columns, moves: Moves) -> Flips:
-        points = self._points(columns)
+    def flips(self, batch: Batch, moves: Moves) -> Flips:
+        points = self._points(batch)
         old, new = _at(points, moves.old), _at(points, moves.new)
-        starts = self.part.starts
         if self.part.key is None:
             numbers = np.arange(len(old))
             return self._within(numbers, np.zeros(len(old), np.int64), old, new)
         # An unknown value, and a row that is missing, have the empty run past the last.
-        none = len(starts) - 1
-        runs = np.append(runs_of(self.part, columns), none)
+        none = len(self.part.starts) - 1
+        runs = np.append(batch.runs(self.part), none)
         before, after = runs[moves.old], runs[moves.new]
         same = np.flatnonzero((before == after) & (before != none))
         left = np.flatnonzero((before != after) & (before != none))
         came = np.flatnonzero((before != after) & (after != none))
-        nowhere = np.full((len(left) + len(came), points.shape[1]), np.inf)
+        nowhere = np.full((len(left) + len(came), points.shape[1]), np.nan)
         return self._within(
             np.concatenate([same, left, came]),
             np.concatenate([before[same], before[left], after[came]]),
@@ -115,10 +203,10 @@ class PartFlips:
             np.concatenate([new[same], nowhere[: len(left)], new[came]]),
         )
 
-    def _points(self, columns: Columns) -> Doubles:
+    def _points(self, batch: Batch) -> Doubles:
         if not self.part.axes:
-            return np.zeros((len(columns), 1))
-        points = points_of(self.part.axes, columns)
+            return np.zeros((len(batch), 1))
+        points = batch.points(self.part.axes)
         finite = np.isfinite(points)
         return points if finite.all() else np.where(finite, points, np.inf)
 
@@ -129,9 +217,7 @@ class PartFlips:
         starts, ends = self.part.starts[:-1], self.part.starts[1:].copy()
         for run in self.long:
             ends[run] = starts[run]
-        found = _flip_runs(
-            self.lo, self.hi, self.part.conjunctions, starts[runs], ends[runs], old, new
-        )
+        found = _flip_runs(self.lo, self.hi, self.part.numbers, starts[runs], ends[runs], old, new)
         flips = [Flips(moves[found[0]], found[1], found[2])]
         if self.long:
             order = np.argsort(runs, kind="stable")
@@ -141,6 +227,11 @@ class PartFlips:
                 if len(those):
                     flips.append(lists.flips(moves[those], old[those], new[those]))
         return joined(flips)
+
+
+def bordered_runs(part: Part) -> list[int]:
+    """The runs of whole boxes that have borders. In these every box looks at every axis."""
+    return np.flatnonzero(np.diff(part.starts) > limits.MANY_WHOLE).tolist() if part.axes else []
 
 
 def joined(flips: list[Flips]) -> Flips:
@@ -157,9 +248,56 @@ def joined(flips: list[Flips]) -> Flips:
     )
 
 
+def differences(offsets: Integers, ids: Integers, moves: Moves, size: int) -> Flips:
+    """What one row of a move has and the other has not; row i has ids[offsets[i]:offsets[i + 1]],
+    each id once and less than `size`."""
+    # Of memory that nobody wrote to, only the pages that are touched cost anything.
+    seen = np.zeros(size, dtype=np.int64)
+
+    def fill(room: list[Any], move: int, at: int) -> tuple[int, int]:
+        return _differ(offsets, ids, moves, seen, Flips(*room), move, at)
+
+    return Flips(*collected(fill, len(moves.old), 1.0))
+
+
+@nb.njit(cache=True, nogil=True)
+def _differ(
+    offsets: Integers,
+    ids: npt.NDArray[Any],
+    moves: Moves,
+    seen: Integers,
+    flips: Flips,
+    move: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Moves from `move` on, until there may be no room; the next move and the next place.
+
+    The new row's ids are marked with the move, and marked off again where the old row has them too.
+    """
+    for i in range(move, len(moves.old)):
+        a, b = moves.old[i], moves.new[i]
+        old = ids[offsets[a] : offsets[a + 1]] if a >= 0 else ids[:0]
+        new = ids[offsets[b] : offsets[b + 1]] if b >= 0 else ids[:0]
+        if at + len(old) + len(new) > len(flips.moves):
+            return i, at
+        for j in new:
+            seen[j] = i + 1
+        for j in old:
+            if seen[j] == i + 1:
+                seen[j] = 0
+            else:
+                flips.moves[at], flips.numbers[at], flips.signs[at] = i, j, np.int8(-1)
+                at += 1
+        for j in new:
+            if seen[j] == i + 1:
+                flips.moves[at], flips.numbers[at], flips.signs[at] = i, j, np.int8(1)
+                at += 1
+    return len(moves.old), at
+
+
 def _nowhere(points: Doubles) -> Doubles:
-    """A point that is at +inf in one dimension is so in all."""
-    outside = np.flatnonzero((points == np.inf).any(axis=1))
+    """A point that is missing, or at +inf in one dimension, as one at +inf in all."""
+    outside = np.flatnonzero(~(points < np.inf).all(axis=1))
     if len(outside):
         points[outside] = np.inf
     return points
@@ -167,7 +305,7 @@ def _nowhere(points: Doubles) -> Doubles:
 
 def _at(points: Doubles, rows: Integers) -> Doubles:
     found = points[rows]
-    found[rows < 0] = np.inf
+    found[rows < 0] = np.nan
     return found
 
 
@@ -181,7 +319,7 @@ def _flip_runs(
     old: Doubles,
     new: Doubles,
 ) -> tuple[Any, Any, Any]:  # pragma: no cover - compiled
-    """Each move against the boxes of its run, one by one."""
+    """Each move against the boxes of its run, one by one; where `hi` is NaN a box does not look."""
     room, dims = len(starts) + 64, lo.shape[0]
     moves, found, signs = (
         np.empty(room, np.int64),
@@ -195,11 +333,11 @@ def _flip_runs(
             moves, found, signs = _longer(moves, room), _longer(found, room), _longer(signs, room)
         here, there = old[i, 0], new[i, 0]
         for j in range(starts[i], ends[i]):
-            before = (lo[0, j] <= here) & (here < hi[0, j])
-            after = (lo[0, j] <= there) & (there < hi[0, j])
+            before = (lo[0, j] <= here) & (not here >= hi[0, j])
+            after = (lo[0, j] <= there) & (not there >= hi[0, j])
             for d in range(1, dims):
-                before &= (lo[d, j] <= old[i, d]) & (old[i, d] < hi[d, j])
-                after &= (lo[d, j] <= new[i, d]) & (new[i, d] < hi[d, j])
+                before &= (lo[d, j] <= old[i, d]) & (not old[i, d] >= hi[d, j])
+                after &= (lo[d, j] <= new[i, d]) & (not new[i, d] >= hi[d, j])
             # Seldom: what is not a flip costs the comparisons alone.
             if before != after:
                 moves[n], found[n] = i, numbers[j]

@@ -4,9 +4,9 @@ A `Watcher` knows queries and no objects, so that all shards of a worker share o
 plans as in `matching`, and keeps the last steps it took: what went, what came. A tracker that is
 some versions behind opens and closes answers by these.
 
-Boxes that are all of their query are decided by flips alone. What can change without a border being
-crossed (residues, several alternatives) is matched at the old and at the new row, and the
-difference taken.
+Boxes that are all of their query, and many, are decided by flips alone. What can change without a
+border being crossed (residues, several alternatives), and boxes that are too few for borders, are
+matched at the old and at the new row, and the difference is taken.
 """
 
 from __future__ import annotations
@@ -23,9 +23,17 @@ from watchline.catalog import Commit, Queries
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, plan
-from watchline.matching.search import PartSearch
+from watchline.matching.search import Batch, PartSearch
 from watchline.model import Emit, Stream
-from watchline.tracking.flips import Flips, Integers, Moves, PartFlips, Signs, joined
+from watchline.tracking.flips import (
+    Flips,
+    Integers,
+    Moves,
+    PartFlips,
+    Signs,
+    differences,
+    joined,
+)
 
 # Steps kept for trackers that are behind.
 STEPS = 64
@@ -214,7 +222,8 @@ def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:
 
 def _base_flips(base: WatchBase, columns: Columns, moves: Moves) -> Flips:
     """Moves and the numbers of queries."""
-    found = [f.flips(columns, moves) for f in base.flips if f is not None]
+    batch = Batch(columns, base.plan.dictionaries)
+    found = [f.flips(batch, moves) for f in base.flips if f is not None]
     found = [f._replace(numbers=base.plan.query[f.numbers]) for f in found]
     rest = [s for s, f in zip(base.searches, base.flips, strict=True) if f is None]
     if rest:
@@ -224,26 +233,15 @@ def _base_flips(base: WatchBase, columns: Columns, moves: Moves) -> Flips:
 
 def _difference(base: Base, searches: list[PartSearch], columns: Columns, moves: Moves) -> Flips:
     """What the new row matches and the old one does not, and the other way round."""
-    used = np.unique(np.concatenate([moves.old, moves.new]))
-    used = used[used >= 0]
+    # Rows that are in some move, and their places among these; -1 finds the last, for none.
+    places = np.full(len(columns) + 1, -1)
+    for side in moves:
+        places[side] = 0
+    places[-1] = -1
+    used = np.flatnonzero(places == 0)
+    places[used] = np.arange(len(used))
     rows, queries = match(base, columns.take(used), searches)
     order = np.argsort(rows, kind="stable")
-    queries = queries[order]
-    starts = np.searchsorted(rows[order], np.arange(len(used) + 1))
-    old, new = (_keys(side, used, starts, queries, len(base.plan)) for side in moves)
-    entered = np.setdiff1d(new, old, assume_unique=True)
-    left = np.setdiff1d(old, new, assume_unique=True)
-    keys = np.concatenate([entered, left])
-    signs = np.repeat(np.array([1, -1], np.int8), [len(entered), len(left)])
-    return Flips(keys // max(len(base.plan), 1), keys % max(len(base.plan), 1), signs)
-
-
-def _keys(
-    rows: Integers, used: Integers, starts: Integers, queries: Integers, count: int
-) -> Integers:
-    """Move and query as one number, for all that the moves' rows match."""
-    moves = np.flatnonzero(rows >= 0)
-    places = np.searchsorted(used, rows[moves])
-    sizes = starts[places + 1] - starts[places]
-    firsts = np.repeat(starts[places] - np.cumsum(sizes) + sizes, sizes)
-    return np.repeat(moves, sizes) * count + queries[firsts + np.arange(sizes.sum())]
+    offsets = np.searchsorted(rows[order], np.arange(len(used) + 1))
+    ends = Moves(*(places[side] for side in moves))
+    return differences(offsets, queries[order], ends, len(base.plan))

@@ -1,0 +1,99 @@
+"""EXPLAIN: the plan of a query, in lines that a person reads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from watchline.catalog import Catalog
+from watchline.matching import limits
+
+CARS = (
+    "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, speed DOUBLE, kind STRING, colour STRING,"
+    " ts TIMESTAMP) OBJECT id TIME ts POINT (x, y)"
+)
+
+
+def lines(catalog: Catalog, query_id: str) -> list[str]:
+    """What the plan adds to the text."""
+    found = catalog.explain(query_id).splitlines()
+    first = next(i for i, line in enumerate(found) if line.startswith("  emits"))
+    return found[first + 1 :]
+
+
+def test_a_box_among_few_others() -> None:
+    catalog = Catalog.of(
+        [
+            CARS,
+            "CREATE QUERY a AS SELECT * FROM cars WHERE x < 3 AND speed > 9",
+            "CREATE QUERY b AS SELECT * FROM cars WHERE y < 3",
+        ]
+    )
+    assert lines(catalog, "a") == [
+        "  planned as  a box over speed, x",
+        "  stands in   scan of 3 dimensions with 1 other box",
+        "  found by    one search, about 13 ns a row",
+    ]
+
+
+def test_keys_codes_and_what_is_left() -> None:
+    catalog = Catalog.of(
+        [
+            CARS,
+            "CREATE QUERY a AS SELECT * FROM cars WHERE kind = 'bus' AND colour IN ('red', 'blue')"
+            " AND x > y AND speed < 5",
+        ]
+    )
+    assert lines(catalog, "a") == [
+        "  planned as  2 boxes over kind by code, speed, below colour with 2 values",
+        "  then        x > y, on candidates",
+        "  stands in   scan of 2 dimensions with no other box of its value",
+        "  found by    one search, about 10 ns a row",
+    ]
+
+
+def test_alternatives_in_different_parts() -> None:
+    catalog = Catalog.of([CARS, "CREATE QUERY a AS SELECT * FROM cars WHERE x < 3 OR kind = 'bus'"])
+    assert [line for line in lines(catalog, "a") if "planned" in line] == [
+        "  planned as  a box over x",
+        "  planned as  a box that holds every row, below kind with 1 value",
+    ]
+
+
+def test_changes_of_few_boxes() -> None:
+    catalog = Catalog.of(
+        [
+            CARS,
+            "CREATE QUERY a AS SELECT * FROM cars WHERE x < 3 EMIT CHANGES",
+            "CREATE QUERY b AS SELECT * FROM cars WHERE kind = 'bus' AND x < 3 EMIT CHANGES",
+        ]
+    )
+    assert lines(catalog, "a")[-1].startswith("  decided by  two stabs and their difference, about")
+    assert lines(catalog, "b")[-1].startswith("  decided by  comparing both rows of a move, about")
+
+
+def test_changes_of_many_boxes_name_both_ways_and_the_turn() -> None:
+    catalog = Catalog.of([CARS])
+    n = limits.MANY_WHOLE + 1
+    lo = np.random.default_rng(1).uniform(0, 100, (2, n))
+    catalog.register_boxes(
+        "cars", [f"q{i}" for i in range(n)], {"x": (lo[0], lo[0] + 1), "y": (lo[1], lo[1] + 1)}
+    )
+    planned, stands, by, turn = lines(catalog, "q7")
+    assert planned == "  planned as  a box over x, y"
+    assert stands == f"  stands in   border lists of 2 dimensions with {n - 1} others"
+    assert by.startswith("  decided by  crossings, about 48 ns a move and 10 for each border")
+    assert turn.startswith("              by two stabs of a ces, about")
+    assert turn.endswith("between")
+
+
+def test_what_has_no_plan_has_no_lines() -> None:
+    catalog = Catalog.of([CARS, "CREATE QUERY a AS SELECT * FROM cars kNN (5, 1, 2)"])
+    assert lines(catalog, "a") == []
+
+
+def test_every_version_has_its_own_plan() -> None:
+    catalog = Catalog.of([CARS, "CREATE QUERY a AS SELECT * FROM cars WHERE x < 3"])
+    assert "with no other box" in catalog.explain("a")
+    catalog.execute("CREATE QUERY b AS SELECT * FROM cars WHERE x < 4")
+    assert "with 1 other box" in catalog.explain("a")
+    assert "with no other box" in catalog.explain("a", version=2)

@@ -1,0 +1,101 @@
+"""Differences of two stabs, and what decides between them and crossings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from watchline.border.lists import AUTO, STABS, WALK, build
+from watchline.border.search import entries_read
+from watchline.catalog import Catalog
+from watchline.matching import Part, plan
+from watchline.model import Emit
+from watchline.tracking import flips
+from watchline.tracking.flips import LongRun, Moves, differences
+
+INF = np.inf
+
+
+def test_differences_are_what_one_row_has_and_the_other_has_not() -> None:
+    lists = [[], [3, 1, 4], [4, 1, 5, 9], [3, 1, 4]]
+    offsets = np.cumsum([0, *map(len, lists)])
+    ids = np.array([n for row in lists for n in row], dtype=np.int32)
+    moves = Moves(np.array([1, 2, 1, 0, -1, 2, -1]), np.array([2, 1, 3, 2, 1, -1, -1]))
+    found = differences(offsets, ids, moves, 10)
+    told = sorted(zip(*(column.tolist() for column in found), strict=True))
+    wanted = []
+    for i, (old, new) in enumerate(zip(*moves, strict=True)):
+        before, after = (set(lists[row]) if row >= 0 else set() for row in (old, new))
+        wanted += [(i, n, 1) for n in after - before] + [(i, n, -1) for n in before - after]
+    assert told == sorted(wanted)
+
+
+def test_differences_find_room_for_any_number_of_ids() -> None:
+    n = 50_000
+    offsets, ids = np.array([0, n, n]), np.arange(n)
+    found = differences(offsets, ids, Moves(np.array([0, 1, 0]), np.array([1, 0, 0])), n)
+    assert np.bincount(found.moves, minlength=3).tolist() == [n, n, 0]
+    assert (found.signs == np.where(found.moves == 0, -1, 1)).all()
+
+
+def test_the_entries_between_two_values_are_counted() -> None:
+    """Borders at 0, 1, 2 … 99 in each of two dimensions."""
+    lo = np.arange(0.0, 100.0, 2.0)[:, np.newaxis].repeat(2, axis=1)
+    borders = build(lo, lo + 1, np.arange(50))
+    old = np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 9.5], [INF, INF]])
+    new = np.array([[0.5, 0.5], [9.5, 2.5], [0.5, 0.5], [3.5, 50.0]])
+    each = [entries_read(borders, old[i : i + 1], new[i : i + 1], WALK) for i in range(4)]
+    # From nowhere only the first dimension is crossed: the borders 4 to 99.
+    assert each == [0, 9 + 2, 9, 96]
+    assert entries_read(borders, old, new, AUTO) <= sum(each)
+    assert entries_read(borders, old, new, STABS) < sum(each)
+
+
+@pytest.fixture
+def part() -> Part:
+    rng = np.random.default_rng(2)
+    lo = rng.uniform(0, 100, (2, 3_000))
+    catalog = Catalog.of(
+        "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
+    )
+    bounds = {"x": (lo[0], lo[0] + 2), "y": (lo[1], lo[1] + 2)}
+    catalog.register_boxes("cars", [str(i) for i in range(3_000)], bounds)
+    [found] = plan(catalog.queries(), catalog.stream("cars"), Emit.CHANGES).parts
+    return found
+
+
+def moved(run: LongRun, old: np.ndarray, new: np.ndarray) -> list[tuple[int, int, int]]:
+    found = run.flips(np.arange(len(old)), old.copy(), new.copy())
+    return sorted(zip(*(column.tolist() for column in found), strict=True))
+
+
+def test_the_index_is_built_when_the_steps_of_batches_have_paid_for_it(part: Part) -> None:
+    rng = np.random.default_rng(3)
+    run = LongRun.over(part, 0)
+    old = rng.uniform(0, 100, (2_000, 2))
+    near, far = old + rng.uniform(-1e-4, 1e-4, old.shape), rng.uniform(0, 100, old.shape)
+    crossed = moved(run, old[:1], far[:1])
+    for _ in range(20):
+        moved(run, old, near)
+    # Small steps never ask for it, and one large step is no reason to build it.
+    assert run._index is None
+    for _ in range(20):
+        large = moved(run, old, far)
+    assert run._index is not None
+    assert [f for f in large if f[0] == 0] == crossed
+    assert moved(run, old, near) == moved(LongRun.over(part, 0), old, near)
+
+
+def test_both_ways_give_the_same_flips(part: Part, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    old, new = rng.uniform(0, 100, (2, 500, 2))
+    old[::7], new[::5] = np.nan, np.nan
+    old[::11, 1], new[::13, 0] = INF, INF
+    monkeypatch.setattr(flips, "BUILD", 0.0)
+    stabbed, crossed = LongRun.over(part, 0), LongRun.over(part, 0)
+    by_stabs = moved(stabbed, old, new)
+    monkeypatch.setattr(flips, "BUILD", 1e300)
+    by_crossings = moved(crossed, old, new)
+    assert stabbed._index is not None
+    assert crossed._index is None
+    assert by_stabs == by_crossings != []
