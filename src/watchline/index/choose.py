@@ -15,13 +15,16 @@ from watchline.index.base import Index
 from watchline.index.cei import ContainmentEncodedIntervals
 from watchline.index.ces import ContainmentEncodedSquares
 from watchline.index.constructs import GROWN, SHRUNK, ConstructIndex
+from watchline.index.result import Matches
 from watchline.index.scan import ScanIndex
+from watchline.index.spatialjoin import SpatialJoinIndex
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import MOVE, ROW, SCAN
 
 # So few boxes that no model need be asked.
 FEW = 32
 
+# The best kind for a number of dimensions; for all others it is the spatial join.
 _BEST: dict[int, type[ConstructIndex]] = {
     1: ContainmentEncodedIntervals,
     2: ContainmentEncodedSquares,
@@ -38,11 +41,14 @@ class AutoIndex(Index):
     def _choose(self) -> None:
         chosen: Index = ScanIndex(self.dims)
         costs = {"scan": ROW + SCAN * self.dims * len(self._boxes)}
-        if self.dims in _BEST and len(self._boxes) > FEW:
-            best = self._lent(_BEST[self.dims](self.dims))
-            estimate = best.shape.estimate  # type: ignore[attr-defined]
-            costs[best.kind] = estimate.nanoseconds
-            costs["scan"] += MOVE * (estimate.moved + estimate.compared / 2)
+        if len(self._boxes) > FEW:
+            best = self._lent(_BEST.get(self.dims, SpatialJoinIndex)(self.dims))
+            if isinstance(best, ConstructIndex):
+                estimate = best.shape.estimate
+                costs[best.kind] = estimate.nanoseconds
+                costs["scan"] += MOVE * (estimate.moved + estimate.compared / 2)
+            else:
+                costs[best.kind] = best.nanoseconds
             if costs[best.kind] < costs["scan"]:
                 chosen = best
         self._chosen = chosen if chosen.kind != "scan" else self._lent(chosen)
@@ -84,6 +90,9 @@ class AutoIndex(Index):
             self._choose()
         else:
             self._chosen._settle()
+
+    def _stab(self, points: Doubles) -> Matches:
+        return self._chosen._stab(points)
 
     def _fill(
         self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int

@@ -81,6 +81,8 @@ BLOCK = 512
 # its tables, a page met. For a box and side met there: asking, and a word of masks. For a row: its
 # place on the curve, and each of its matches.
 SORTED, TABLED, PAGED, ASKED, MASKED, PLACED, FOUND = 12.0, 0.15, 60.0, 4.5, 0.9, 300.0, 2.0
+# Boxes that an estimate is made from.
+MODEL = 4_096
 # Clusters of each size that are looked at to choose one, and searches until that is done again.
 LOOKS, AGAIN = 3, 16
 
@@ -231,12 +233,15 @@ class SpatialJoinIndex(Index):
         self._choices[about].uses += 1
         return self._choices[about].size
 
-    def _cheapest(self, codes: Codes, order: Integers) -> tuple[int, float]:
+    def _cheapest(self, codes: Codes, order: Integers, share: float = 1.0) -> tuple[int, float]:
+        """The size that costs least, and its cost of a row, if there are `share` times as many
+        boxes as the index has."""
         costs = {}
         for size in SIZES:
             if size < 2 * len(order) or size == SIZES[0]:
                 pages, boxes = look(self._file.tree, codes, order, size, LOOKS)
-                costs[size] = self._cost(size, pages, boxes) / min(size, max(1, len(order)))
+                cost = self._cost(size, share * pages, share * boxes)
+                costs[size] = cost / min(size, max(1, len(order)))
         best = min(costs, key=lambda size: costs[size])
         return best, costs[best]
 
@@ -245,22 +250,26 @@ class SpatialJoinIndex(Index):
         tables = self.dims * (SORTED * size + TABLED * self._file.scales.size)
         return tables + PAGED * pages + 2 * self.dims * boxes * (ASKED + MASKED * size / 64)
 
+    def estimate(self, lo: Doubles, hi: Doubles) -> float:
+        step = 1 + len(lo) // MODEL
+        model = SpatialJoinIndex(self.dims, lenient=self._lenient)
+        few, most = lo[::step], hi[::step]
+        model.insert(np.arange(len(few)), few, most)
+        return model._guess(len(lo) / max(1, len(few)))
+
     @property
     def nanoseconds(self) -> float:
-        """What a row of a batch costs, by the model: as measured last, or for rows made up of the
-        boxes' own bounds."""
-        if self._choices:
-            found = min(choice.nanoseconds for choice in self._choices.values())
-        elif not len(self._boxes):
-            return PLACED
-        else:
-            rng = np.random.default_rng(0)
-            counts = np.maximum(self._file.scales.counts, 1)
-            picked = rng.integers(0, counts, (2 * LEAST, self.dims))
-            codes = (2 * (picked + 2)).astype(np.uint16)
-            order = curve_order(codes, self._dims_by_use(), np.arange(len(codes)))
-            _, found = self._cheapest(codes, order)
-        return PLACED + found
+        if not self._choices:
+            return self._guess(1.0)
+        return PLACED + min(choice.nanoseconds for choice in self._choices.values())
+
+    def _guess(self, share: float) -> float:
+        """The cost of a row that is made up of the boxes' own bounds."""
+        counts = np.maximum(self._file.scales.counts, 1)
+        picked = np.random.default_rng(0).integers(0, counts, (2 * LEAST, self.dims))
+        codes = (2 * (picked + 2)).astype(np.uint16)
+        order = curve_order(codes, self._dims_by_use(), np.arange(len(codes)))
+        return PLACED + self._cheapest(codes, order, share)[1]
 
 
 @dataclass

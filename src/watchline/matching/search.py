@@ -31,7 +31,7 @@ Integers = npt.NDArray[np.int64]
 
 
 # The kind of index for any number of axes, and for boxes that do not look at all of them.
-ANY = "scan"
+ANY = "spatialjoin"
 
 
 class Batch:
