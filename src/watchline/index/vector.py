@@ -181,11 +181,9 @@ def _compiled_and_words(
     )
 
 
-def transpose_bits(
-    target: npt.NDArray[np.uint8], at: Int, rows: Words, first: Int, word: Int
-) -> None:
-    """Bit i of rows[first + k, word] becomes bit k of target[at + i], for k to 8 and i to 64."""
-    eight = np.ascontiguousarray(rows[int(first) : int(first) + 8, int(word)])
+def transpose_bits(target: npt.NDArray[np.uint8], at: Int, words: Words, first: Int) -> None:
+    """Bit i of words[first + k] becomes bit k of target[at + i], for k to 8 and i to 64."""
+    eight = np.ascontiguousarray(words[int(first) : int(first) + 8])
     bits = np.unpackbits(eight.view(np.uint8).reshape(8, 8), axis=1, bitorder="little")
     target[int(at) : int(at) + 64] = np.packbits(bits, axis=0, bitorder="little")[0]
 
@@ -212,19 +210,14 @@ CAN_PICK = bool(llvm.get_host_cpu_features().get("avx2", False))
 
 @intrinsic
 def _transpose_bits(
-    typing: Any, target: Any, at: Any, rows: Any, first: Any, word: Any
+    typing: Any, target: Any, at: Any, words: Any, first: Any
 ) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         i64, i32 = ir.IntType(64), ir.IntType(32)
-        found = context.make_array(signature.args[2])(context, builder, values[2])
-        words = cgutils.unpack_tuple(builder, found.shape, 2)[1]
-        start = builder.add(builder.mul(values[3], words), values[4])
         eight = ir.VectorType(i64, 8)
-        block = ir.Constant(eight, ir.Undefined)
-        for k in range(8):
-            place = builder.add(start, builder.mul(words, ir.Constant(i64, k)))
-            row = builder.load(builder.gep(found.data, [place]), align=8)
-            block = builder.insert_element(block, row, ir.Constant(i32, k))
+        out_of = context.make_array(signature.args[2])(context, builder, values[2]).data
+        out_of = builder.bitcast(builder.gep(out_of, [values[3]]), eight.as_pointer())
+        block = builder.load(out_of, align=8)
         # First whole bytes change places, then the bits of each square of eight bytes.
         in_bytes = ir.VectorType(ir.IntType(8), 64)
         swapped = ir.Constant(ir.VectorType(i32, 64), [8 * (i % 8) + i // 8 for i in range(64)])
@@ -240,7 +233,7 @@ def _transpose_bits(
         builder.store(block, into, align=1)
         return context.get_dummy_value()
 
-    return types.void(target, types.uint64, rows, types.uint64, types.uint64), generate
+    return types.void(target, types.uint64, words, types.uint64), generate
 
 
 # How far apart the two bits are that a step exchanges, and the lower ones of them.
@@ -249,10 +242,10 @@ _SQUARE = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F
 
 @overload(transpose_bits, strict=False)
 def _compiled_transpose_bits(
-    target: Any, at: Any, rows: Any, first: Any, word: Any
+    target: Any, at: Any, words: Any, first: Any
 ) -> Any:  # pragma: no cover - compiles
-    return lambda target, at, rows, first, word: _transpose_bits(
-        target, np.uint64(at), rows, np.uint64(first), np.uint64(word)
+    return lambda target, at, words, first: _transpose_bits(
+        target, np.uint64(at), words, np.uint64(first)
     )
 
 
