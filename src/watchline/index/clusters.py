@@ -34,7 +34,15 @@ from watchline.index.mlgf import (
     room_for,
 )
 from watchline.index.table import Doubles, Integers
-from watchline.index.vector import Lanes, Words, and_words, leaf, prefetch_row, set_words
+from watchline.index.vector import (
+    Lanes,
+    Words,
+    and_words,
+    leaf,
+    lowest,
+    prefetch_row,
+    set_words,
+)
 
 # Boxes that are compared together.
 BLOCK = 512
@@ -58,7 +66,7 @@ def join(
     # Memory that is never written costs nothing.
     room = int(1.2 * boxes * words * clusters) + 64 * BLOCK
     ids, masks = np.empty(room, id_type), np.empty(room, np.uint64)
-    tables = _tables(file, size)
+    tables = _tables(file, size, len(lo))
     lanes = (0,) * words
     done, at = 0, 0
     while done < clusters:
@@ -81,8 +89,6 @@ def join(
         if wanted:
             room = max(at + wanted, 3 * room // 2)
             ids, masks = longer(ids, room), longer(masks, room)
-            if wanted > words * len(tables.boxes):
-                tables = tables._replace(boxes=np.empty(wanted, np.uint64))
     return Hits(order, starts, counts, ids, masks, at)
 
 
@@ -96,6 +102,8 @@ class Tables(NamedTuple):
     # By dimension: the least and the greatest code.
     low: Codes
     high: Codes
+    # The dimensions, those in which the cluster is widest first: there most boxes drop out.
+    dims: Integers
     # By dimension and cell: how many values are in cells before it.
     ranks: npt.NDArray[np.uint16]
     # By side and place: the rows at places before it (for an upper bound) or from it on.
@@ -113,9 +121,11 @@ class Tables(NamedTuple):
     every: Words
     # Boxes of a block with a bound in a cell of which the cluster has values: box and place.
     close: npt.NDArray[np.uint64]
+    # Boxes of a block: where their codes begin.
+    base: Words
 
 
-def _tables(file: MultilevelGridFile, size: int) -> Tables:
+def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
     dims, words = file.dims, size // 64
     return Tables(
         values=np.empty((dims, size)),
@@ -123,17 +133,19 @@ def _tables(file: MultilevelGridFile, size: int) -> Tables:
         counts=np.empty(dims, np.int64),
         low=np.empty(dims, np.uint16),
         high=np.empty(dims, np.uint16),
+        dims=np.arange(dims),
         ranks=np.empty((dims, file.scales.size + 1), np.uint16),
         masks=np.empty((2 * dims, size + 1, words), np.uint64),
         keys=np.empty(size, np.uint32),
         other=np.empty(size, np.uint32),
         room=room_for(file.tree),
-        boxes=np.empty(64 * BLOCK, np.uint64),
+        boxes=np.empty(most, np.uint64),
         asked=np.empty(BLOCK, np.uint32),
         codes=np.empty(BLOCK, np.uint32),
         narrowed=np.empty((BLOCK, words), np.uint64),
         every=np.empty((1, words), np.uint64),
         close=np.empty(BLOCK, np.uint64),
+        base=np.empty(BLOCK, np.uint64),
     )
 
 
@@ -164,7 +176,7 @@ def _join(
     while done * size < len(order):
         _tabulate(tables, points, codes, order[done * size : (done + 1) * size], lanes)
         n = _boxes_met(tree, tables)
-        if at + n * words > len(ids) or n > len(tables.boxes):
+        if at + n * words > len(ids):
             return done, at, max(1, n * words)
         for w in range(words):
             starts[done * words + w] = at + w * n
@@ -180,17 +192,17 @@ def _join(
 
 @leaf()
 def _boxes_met(tree: Tree, tables: Tables) -> int:  # pragma: no cover - compiled
-    """Note the boxes that may hold rows of the cluster, as far as there is room; their number."""
+    """Note the boxes that may hold rows of the cluster; their number."""
     room, boxes = tables.room, tables.boxes
-    n = 0
+    n, one = np.uint64(0), np.uint64(1)
     for i in range(pages_within(tree, tables.low, tables.high, room)):
-        page = np.int64(room.pages[i])
-        kept = boxes_within(tree, page, tables.low, tables.high, room.marks, room.kept)
-        if n + kept <= len(boxes):
-            for k in range(kept):
-                boxes[n + k] = page * PAGE + room.kept[k]
-        n += kept
-    return n
+        page = np.uint64(room.pages[i])
+        bits = boxes_within(tree, page, tables.low, tables.high)
+        while bits:
+            boxes[n] = page << _PAGE_BITS | np.uint64(lowest(bits))
+            bits &= bits - one
+            n += one
+    return np.int64(n)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -217,11 +229,27 @@ def _tabulate(
         tables.high[d] = keys[n - 1] >> np.uint32(16) if n else FLOOR
         _rank(tables.ranks[d], keys, n)
         _mask(tables.masks[2 * d], tables.masks[2 * d + 1], places, n, lanes)
+    _widest_first(tables)
     last = len(rows)
     for w in range(len(lanes)):
         here = min(64, max(0, last - 64 * w))
         full = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
         tables.every[0, w] = full >> np.uint64(64 - here) if here else np.uint64(0)
+
+
+@leaf()
+def _widest_first(tables: Tables) -> None:  # pragma: no cover - compiled
+    dims = tables.dims
+    for i in range(1, len(dims)):
+        d, at = dims[i], i
+        width = np.int64(tables.high[d]) - np.int64(tables.low[d])
+        while at > 0:
+            other = dims[at - 1]
+            if np.int64(tables.high[other]) - np.int64(tables.low[other]) >= width:
+                break
+            dims[at] = other
+            at -= 1
+        dims[at] = d
 
 
 @nb.njit(cache=True, nogil=True)
@@ -319,12 +347,15 @@ def _meet(
 ) -> None:  # pragma: no cover - compiled
     """The cluster with n of the boxes it met; hits are appended to the list of each word."""
     boxes = tables.boxes[begin : begin + n]
-    for e in range(n):
+    page = np.uint64(tree.codes.shape[1] * PAGE)
+    for e in range(np.uint64(n)):
         set_words(tables.narrowed, e, tables.every, 0, lanes)
-    for d in range(len(tables.counts)):
+        tables.base[e] = (boxes[e] >> _PAGE_BITS) * page + (boxes[e] & _IN_PAGE)
+    for i in range(len(tables.dims)):
+        d = tables.dims[i]
         _ask(tree, lo, tables, boxes, n, 2 * d, lanes)
         _ask(tree, hi, tables, boxes, n, 2 * d + 1, lanes)
-        if d % 2:
+        if i % 2:
             n = _left(tables, boxes, n, lanes)
     for w in range(len(lanes)):
         at = np.uint64(ends[w])
@@ -357,9 +388,10 @@ def _ask(
     d, asked, codes, close = side >> 1, tables.asked, tables.codes, tables.close
     low, high = np.uint32(tables.low[d]), np.uint32(tables.high[d])
     one, upper = np.uint64(1), np.uint64(side & 1)
+    flat, column = tree.codes.reshape(-1), np.uint64(side * PAGE)
     m = np.uint64(0)
     for e in range(np.uint64(n)):
-        code = np.uint32(tree.codes[boxes[e] >> _PAGE_BITS, side, boxes[e] & _IN_PAGE])
+        code = np.uint32(flat[tables.base[e] + column])
         asked[m], codes[m] = e, code
         m += np.uint64((low <= code) & (code <= high))
     ranks, table = tables.ranks[d], tables.masks[side]
@@ -391,6 +423,6 @@ def _left(tables: Tables, boxes: Words, n: int, lanes: Lanes) -> int:  # pragma:
     kept = np.uint64(0)
     for e in range(np.uint64(n)):
         some = set_words(tables.narrowed, kept, tables.narrowed, e, lanes)
-        boxes[kept] = boxes[e]
+        boxes[kept], tables.base[kept] = boxes[e], tables.base[e]
         kept += np.uint64(some)
     return np.int64(kept)

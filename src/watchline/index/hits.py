@@ -1,8 +1,8 @@
 """From hits to matches: count what each row will have, then write ids to where they belong.
 
-A join finds ids of boxes and masks of rows; an answer has ids by row. Few rows to a mask are written
-one by one. If masks are dense, eight of them at a time are turned around, and the ids that the bits
-of a row's byte pick are written at once.
+A join finds ids of boxes and masks of rows; an answer has ids by row. If masks have few rows, these
+are taken one by one. If they are dense, eight masks at a time are turned around, and the ids that
+the bits of a row's byte pick are written at once.
 """
 
 from __future__ import annotations

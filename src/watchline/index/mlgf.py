@@ -29,15 +29,13 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.grid import cell_at, edged_axis
-from watchline.index.table import BoxTable, Doubles, Integers, Slots
-from watchline.index.vector import leaf
+from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
+from watchline.index.vector import LANES, leaf, lowest, ones, reached
 
 Codes = npt.NDArray[np.uint16]
 
-# Children of a directory node: their windows are compared a vector at a time.
-FANOUT = 64
-# Boxes of a page.
-PAGE = 64
+# Children of a directory node, and boxes of a page: the bits of a word.
+FANOUT = PAGE = LANES
 # The codes of all dimensions have one table each in a search, which together fit into a cache.
 CODES, TABLES = 2**14, 2**17
 # More bounds than this are represented by some of them.
@@ -696,74 +694,52 @@ def _find(tree: Tree, page: int, slot: int) -> int:  # pragma: no cover - compil
 class Room(NamedTuple):
     """What a search of the grid file needs to write to."""
 
-    marks: npt.NDArray[np.uint8]
     stack: Integers
     pages: Slots
-    kept: Slots
 
 
 @nb.njit(cache=True, nogil=True)
 def room_for(tree: Tree) -> Room:  # pragma: no cover - compiled
     return Room(
-        np.empty(max(FANOUT, PAGE), np.uint8),
         np.empty(2 * FANOUT * (tree.state[HEIGHT] + 1), np.int64),
         np.empty(len(tree.count), np.int32),
-        np.empty(PAGE, np.int32),
     )
 
 
 @leaf()
-def pages_within(
-    tree: Tree, low: Codes, high: Codes, room: Room
-) -> int:  # pragma: no cover - compiled
+def pages_within(tree: Tree, low: Codes, high: Codes, room: Room) -> int:  # pragma: no cover
     """The pages whose boxes may hold values from `low` to `high` in each dimension; how many."""
-    dims, found = len(low), 0
-    marks, stack, pages = room.marks, room.stack, room.pages
+    stack, pages, found, top = room.stack, room.pages, 0, 1
+    one = np.uint64(1)
     stack[0], stack[1] = tree.state[ROOT], tree.state[HEIGHT]
-    top = 1
     while top:
         top -= 1
         node, height = stack[2 * top], stack[2 * top + 1]
-        size = tree.size[node]
-        for k in range(FANOUT):
-            marks[k] = k < size
-        for d in range(dims):
-            least, most = low[d], high[d]
-            lower, upper = tree.window[node, 2 * d], tree.window[node, 2 * d + 1]
-            for k in range(FANOUT):
-                marks[k] &= (lower[k] <= most) & (upper[k] >= least)
-        for k in range(size):
-            if not marks[k]:
-                continue
-            child = tree.child[node, k]
+        bits = reached(tree.window, node, low, high)[0] & first_bits(tree.size[node])
+        while bits:
+            child = np.int64(tree.child[node, lowest(bits)])
+            bits &= bits - one
             if height > 1:
                 stack[2 * top], stack[2 * top + 1] = child, height - 1
                 top += 1
-            else:
-                while child >= 0:
-                    pages[found] = child
-                    found += 1
-                    child = tree.next[child]
+                continue
+            while child >= 0:
+                pages[found] = child
+                found += 1
+                child = np.int64(tree.next[child])
     return found
 
 
 @leaf(inline="always")
-def boxes_within(
-    tree: Tree, page: int, low: Codes, high: Codes, marks: npt.NDArray[np.uint8], kept: Slots
-) -> int:  # pragma: no cover - compiled
-    """The boxes of a page that may hold values from `low` to `high` in each dimension; how many."""
-    for k in range(PAGE):
-        marks[k] = 1
-    for d in range(len(low)):
-        least, most = low[d], high[d]
-        lower, upper = tree.codes[page, 2 * d], tree.codes[page, 2 * d + 1]
-        for k in range(PAGE):
-            marks[k] &= (lower[k] <= most) & (upper[k] >= least)
-    n = np.uint64(0)
-    for k in range(tree.count[page]):
-        kept[n] = k
-        n += np.uint64(marks[k])
-    return np.int64(n)
+def first_bits(n: int) -> Int:  # pragma: no cover - compiled
+    """As many ones, 64 at most, from the lowest bit on."""
+    return np.uint64(0xFFFF_FFFF_FFFF_FFFF) >> np.uint64(64 - n) if n else np.uint64(0)
+
+
+@leaf(inline="always")
+def boxes_within(tree: Tree, page: Int, low: Codes, high: Codes) -> Int:  # pragma: no cover
+    """The boxes of a page that may hold values from `low` to `high` in each dimension, as bits."""
+    return reached(tree.codes, page, low, high)[0] & first_bits(tree.count[page])
 
 
 @nb.njit(cache=True, nogil=True)
@@ -786,5 +762,5 @@ def look(
         found = pages_within(tree, low, high, room)
         pages += found
         for k in range(found):
-            boxes += boxes_within(tree, room.pages[k], low, high, room.marks, room.kept)
+            boxes += ones(boxes_within(tree, np.int64(room.pages[k]), low, high))
     return pages / looked, boxes / looked

@@ -37,20 +37,21 @@ from watchline.index.mlgf import (
     Scales,
     Tree,
     cell_in,
+    first_bits,
     look,
     pages_within,
     room_for,
 )
 from watchline.index.result import Matches, spread
 from watchline.index.table import Doubles, Int, Integers, Slots
-from watchline.index.vector import leaf, lowest, zeros
+from watchline.index.vector import leaf, lowest, reached
 
 # Rows for which each is searched alone.
 FEW = 12
 # Clusters there are: masks of one to sixteen words.
 SIZES = (64, 128, 256, 512, 1_024)
 # Rows that are ordered together. More lie closer to each other, and their masks take more room.
-LEAST, FIRST, MOST = 2_048, 16_384, 65_536
+LEAST, MOST = 2_048, 65_536
 # Bytes of the masks kept until the matches of each row are counted.
 KEPT = 2**25
 # Nanoseconds of the cost model, by `bench.spatial table3`. For a cluster: a value sorted, a cell of
@@ -78,8 +79,8 @@ class SpatialJoinIndex(Index):
             raise InvalidQuery(f"N_dc must be one of {', '.join(map(str, SIZES))}, not {N_dc!r}")
         self._cluster_rows, self._lenient = N_dc, lenient
         self._file = MultilevelGridFile(dims)
-        # Matches of a row as far as seen: room for the next.
-        self._room = 1_024
+        # Arrays that single rows have been answered in.
+        self._spare: list[npt.NDArray[Any]] = []
         # By the bits of the number of rows.
         self._choices: dict[int, Choice] = {}
 
@@ -140,16 +141,16 @@ class SpatialJoinIndex(Index):
     # --- in batches
 
     def _stab(self, points: Doubles) -> Matches:
+        if len(points) <= FEW:
+            return self._one_by_one(points, self._boxes.id_type)
         return spread(self._joined, (points,), self._boxes.id_type)
 
     def _joined(self, rows: tuple[npt.NDArray[Any], ...], id_type: Any) -> Matches:
         [points] = rows
-        if len(points) <= FEW:
-            return self._one_by_one(points, id_type)
         offsets = np.empty(len(points) + 1, np.int64)
         offsets[0] = 0
         found = np.empty(0, id_type)
-        row, at, size = 0, 0, FIRST
+        row, at, size = 0, 0, MOST
         while row < len(points):
             end = min(row + size, len(points))
             hits = self._hits(points[row:end], id_type)
@@ -170,18 +171,20 @@ class SpatialJoinIndex(Index):
         return Matches(offsets, found)
 
     def _one_by_one(self, points: Doubles, id_type: Any) -> Matches:
+        """By the immediate mode, into an array that is kept for the next."""
         offsets = np.empty(len(points) + 1, np.int64)
         offsets[0] = 0
-        found = np.empty(len(points) * self._room, id_type)
+        # Taken out as long as it is in use: there may be other threads.
+        spare = self._spare.pop() if self._spare else np.empty(0, id_type)
+        found = spare if spare.dtype == id_type else np.empty(0, id_type)
         row, at = self._fill(points, offsets, found, 0, 0)
         while row < len(points):
-            self._room *= 2
-            larger = np.empty(len(points) * self._room, id_type)
+            larger = np.empty(2 * len(found) + 1_024, id_type)
             larger[:at] = found[:at]
             found = larger
             row, at = self._fill(points, offsets, found, row, at)
-        found.resize(at, refcheck=False)
-        return Matches(offsets, found)
+        self._spare.append(found)
+        return Matches(offsets, found[:at].copy())
 
     def _hits(self, points: Doubles, id_type: Any) -> Hits:
         file = self._file
@@ -300,7 +303,6 @@ def _immediate(
     """Rows one by one, as `Index._fill` has it."""
     dims = points.shape[1]
     low, high = np.empty(dims, np.uint16), np.empty(dims, np.uint16)
-    marks, near = np.empty(PAGE, np.uint8), np.empty(PAGE, np.uint8)
     room = room_for(tree)
     for i in range(row, len(points)):
         begin, whole = at, True
@@ -315,7 +317,7 @@ def _immediate(
                 if at + PAGE > len(found):
                     return i, begin
                 page = np.int64(room.pages[k])
-                at = _meet_row(tree, page, lo, hi, points[i], low, high, marks, near, found, at)
+                at = _meet_row(tree, page, lo, hi, points[i], low, high, found, at)
         offsets[i + 1] = at
     return len(points), at
 
@@ -329,8 +331,6 @@ def _meet_row(
     point: Doubles,
     low: Codes,
     high: Codes,
-    marks: npt.NDArray[np.uint8],
-    near: npt.NDArray[np.uint8],
     found: npt.NDArray[Any],
     at: Int,
 ) -> Int:  # pragma: no cover - compiled
@@ -338,27 +338,17 @@ def _meet_row(
 
     Codes decide, but for values that have the code of a bound: such boxes are compared in full.
     """
-    for k in range(PAGE):
-        marks[k], near[k] = 0, 0
-    for d in range(len(low)):
-        least, most = low[d], high[d]
-        lower, upper = tree.codes[page, 2 * d], tree.codes[page, 2 * d + 1]
-        for k in range(PAGE):
-            marks[k] |= (lower[k] > most) | (upper[k] < least)
-            near[k] |= (lower[k] == most) | (upper[k] == least)
+    inside, near = reached(tree.codes, page, low, high)
+    inside &= first_bits(tree.count[page])
     one, out = np.uint64(1), np.uint64(at)
-    inside = zeros(marks, 0)
-    if tree.count[page] < PAGE:
-        inside &= (one << np.uint64(tree.count[page])) - one
-    sure = zeros(near, 0)
     while inside:
         k = np.uint64(lowest(inside))
         found[out] = tree.ids[page, k]
-        holds = True
-        if not sure >> k & one:
-            holds = _holds(lo, hi, np.uint64(tree.slots[page, k]), point)
-        out += np.uint64(holds)
         inside &= inside - one
+        if not near >> k & one:
+            out += one
+        else:
+            out += np.uint64(_holds(lo, hi, np.uint64(tree.slots[page, k]), point))
     return np.int64(out)
 
 

@@ -60,6 +60,11 @@ def lowest(bits: Any) -> int:
     return (int(bits) & -int(bits)).bit_length() - 1
 
 
+def ones(bits: Any) -> int:
+    """How many bits of a number are set."""
+    return int(bits).bit_count()
+
+
 def bit_length(value: Int) -> int:
     """Bits of a number that is not negative; zero has none."""
     return int(value).bit_length()
@@ -196,6 +201,80 @@ def pick(
     target[int(at) : int(at) + 8] = chosen
 
 
+def reached(
+    codes: npt.NDArray[np.uint16],
+    at: Int,
+    low: npt.NDArray[np.uint16],
+    high: npt.NDArray[np.uint16],
+) -> tuple[Any, Any]:
+    """Which of the 64 columns of codes[at] reach from `low` to `high`, and which just do, as bits.
+
+    The rows are a lower and an upper code for each dimension. A column reaches if its lower code is
+    not above `high` and its upper code not below `low`, everywhere; it just does if some are equal.
+    """
+    lower, upper = codes[at, 0::2], codes[at, 1::2]
+    reaches = (lower <= high[:, None]) & (upper >= low[:, None])
+    equal = (lower == high[:, None]) | (upper == low[:, None])
+    powers = np.uint64(1) << np.arange(LANES, dtype=np.uint64)
+    return powers[reaches.all(axis=0)].sum(), powers[equal.any(axis=0)].sum()
+
+
+@intrinsic
+def _reached(
+    typing: Any, codes: Any, at: Any, low: Any, high: Any
+) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        i16, i64 = ir.IntType(16), ir.IntType(64)
+        lanes, flags = ir.VectorType(i16, LANES), ir.VectorType(ir.IntType(1), LANES)
+        table = context.make_array(signature.args[0])(context, builder, values[0])
+        ends = [context.make_array(signature.args[i])(context, builder, values[i]) for i in (2, 3)]
+        sides = cgutils.unpack_tuple(builder, table.shape, 3)[1]
+        rows = builder.bitcast(table.data, lanes.as_pointer())
+        first = builder.mul(values[1], sides)
+        # Kept as whole numbers of all ones or zeros, which stay in registers.
+        outside, equal = (
+            cgutils.alloca_once_value(builder, ir.Constant(lanes, None)) for _ in "12"
+        )
+
+        def lane(array: Any, d: Any) -> Any:
+            one = builder.load(builder.gep(array.data, [d]))
+            start = builder.insert_element(
+                ir.Constant(lanes, ir.Undefined), one, ir.Constant(ir.IntType(32), 0)
+            )
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
+            return builder.shuffle_vector(start, ir.Constant(lanes, ir.Undefined), zeros)
+
+        def add(total: Any, found: Any) -> None:
+            builder.store(builder.or_(builder.load(total), builder.sext(found, lanes)), total)
+
+        with cgutils.for_range(builder, cgutils.unpack_tuple(builder, ends[0].shape, 1)[0]) as loop:
+            low_d, high_d = (lane(array, loop.index) for array in ends)
+            at_d = builder.add(first, builder.mul(loop.index, ir.Constant(i64, 2)))
+            lower = builder.load(builder.gep(rows, [at_d]), align=2)
+            after = builder.add(at_d, ir.Constant(i64, 1))
+            upper = builder.load(builder.gep(rows, [after]), align=2)
+            add(outside, builder.icmp_unsigned(">", lower, high_d))
+            add(outside, builder.icmp_unsigned("<", upper, low_d))
+            add(equal, builder.icmp_unsigned("==", lower, high_d))
+            add(equal, builder.icmp_unsigned("==", upper, low_d))
+        none = ir.Constant(lanes, None)
+        inside = builder.icmp_unsigned("==", builder.load(outside), none)
+        near = builder.icmp_unsigned("!=", builder.load(equal), none)
+        found = [builder.bitcast(bits, i64) for bits in (inside, near)]
+        assert inside.type == flags
+        return context.make_tuple(builder, signature.return_type, found)
+
+    bits = types.UniTuple(types.uint64, 2)
+    return bits(codes, types.uint64, low, high), generate
+
+
+@overload(reached, strict=False)
+def _compiled_reached(
+    codes: Any, at: Any, low: Any, high: Any
+) -> Any:  # pragma: no cover - compiles
+    return lambda codes, at, low, high: _reached(codes, np.uint64(at), low, high)
+
+
 # For each byte the places of its bits, the lowest first, and the number of them.
 PICKS = np.zeros((256, 8), dtype=np.int32)
 ONES = np.zeros(256, dtype=np.uint64)
@@ -307,6 +386,19 @@ def _lowest(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
         return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic
+def _ones(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.ctpop(values[0])
+
+    return types.int64(types.uint64), generate
+
+
+@overload(ones, strict=False)
+def _compiled_ones(bits: Any) -> Any:  # pragma: no cover - compiles
+    return lambda bits: _ones(np.uint64(bits))
 
 
 @overload(zeros, strict=False)
