@@ -102,6 +102,10 @@ class Tables(NamedTuple):
     # By dimension: the least and the greatest code.
     low: Codes
     high: Codes
+    # By dimension: the codes of the bounds that set some rows apart. If rows have no number there,
+    # all do: a bound, however wide, does not hold them.
+    first: Codes
+    last: Codes
     # The dimensions, those in which the cluster is widest first: there most boxes drop out.
     dims: Integers
     # By dimension and cell: how many values are in cells before it.
@@ -133,6 +137,8 @@ def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
         counts=np.empty(dims, np.int64),
         low=np.empty(dims, np.uint16),
         high=np.empty(dims, np.uint16),
+        first=np.empty(dims, np.uint16),
+        last=np.empty(dims, np.uint16),
         dims=np.arange(dims),
         ranks=np.empty((dims, file.scales.size + 1), np.uint16),
         masks=np.empty((2 * dims, size + 1, words), np.uint64),
@@ -227,6 +233,8 @@ def _tabulate(
         _sort_within(keys, values, places, n)
         tables.low[d] = keys[0] >> np.uint32(16) if n else CEILING
         tables.high[d] = keys[n - 1] >> np.uint32(16) if n else FLOOR
+        tables.first[d] = tables.low[d] if n == len(rows) else FLOOR + 1
+        tables.last[d] = tables.high[d] if n == len(rows) else CEILING - 1
         _rank(tables.ranks[d], keys, n)
         _mask(tables.masks[2 * d], tables.masks[2 * d + 1], places, n, lanes)
     _widest_first(tables)
@@ -386,14 +394,14 @@ def _ask(
     bound itself is fetched and compared with them afterwards.
     """
     d, asked, codes, close = side >> 1, tables.asked, tables.codes, tables.close
-    low, high = np.uint32(tables.low[d]), np.uint32(tables.high[d])
+    first, last = np.uint32(tables.first[d]), np.uint32(tables.last[d])
     one, upper = np.uint64(1), np.uint64(side & 1)
     flat, column = tree.codes.reshape(-1), np.uint64(side * PAGE)
     m = np.uint64(0)
     for e in range(np.uint64(n)):
         code = np.uint32(flat[tables.base[e] + column])
         asked[m], codes[m] = e, code
-        m += np.uint64((low <= code) & (code <= high))
+        m += np.uint64((first <= code) & (code <= last))
     ranks, table = tables.ranks[d], tables.masks[side]
     unsure = np.uint64(0)
     for i in range(m):

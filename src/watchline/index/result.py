@@ -64,6 +64,7 @@ def search(fill: Fill, rows: Rows, id_type: Any, per_row: float = 0.0) -> Matche
 
 def spread(answer: Callable[[Rows, Any], Matches], rows: Rows, id_type: Any) -> Matches:
     """All rows, each thread answering its part of them."""
+    rows = tuple(read_only(a) for a in rows)
     count = len(rows[0])
     threads = _threads(count)
     if threads < 2:
@@ -85,7 +86,6 @@ def _threads(count: int) -> int:
 
 
 def _search(fill: Fill, per_row: float, rows: Rows, id_type: Any) -> Matches:
-    rows = tuple(_read_only(a) for a in rows)
     count = len(rows[0])
     offsets = np.empty(count + 1, dtype=np.int64)
     offsets[0] = 0
@@ -101,7 +101,7 @@ def _search(fill: Fill, per_row: float, rows: Rows, id_type: Any) -> Matches:
     return Matches(offsets, found)
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Arrow's arrays cannot be written to and others can: to Numba these are two types."""
     view = array.view()
     view.flags.writeable = False

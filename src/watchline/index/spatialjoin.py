@@ -14,6 +14,7 @@ mode); tables would not pay.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numba as nb
@@ -42,7 +43,7 @@ from watchline.index.mlgf import (
     pages_within,
     room_for,
 )
-from watchline.index.result import Matches, spread
+from watchline.index.result import Matches, read_only, spread
 from watchline.index.table import Doubles, Int, Integers, Slots
 from watchline.index.vector import leaf, lowest, reached
 
@@ -75,9 +76,10 @@ class SpatialJoinIndex(Index):
 
     def __init__(self, dims: int, N_dc: int | None = None, lenient: bool = False):
         super().__init__(dims)
-        if N_dc is not None and N_dc not in SIZES:
+        if N_dc is not None and not (isinstance(N_dc, Integral) and N_dc in SIZES):
             raise InvalidQuery(f"N_dc must be one of {', '.join(map(str, SIZES))}, not {N_dc!r}")
-        self._cluster_rows, self._lenient = N_dc, lenient
+        self._cluster_rows = None if N_dc is None else int(N_dc)
+        self._lenient = bool(lenient)
         self._file = MultilevelGridFile(dims)
         # Arrays that single rows have been answered in.
         self._spare: list[npt.NDArray[Any]] = []
@@ -114,6 +116,7 @@ class SpatialJoinIndex(Index):
     def _settle(self) -> None:
         boxes = self._boxes
         if not len(boxes):
+            self._choices.clear()
             self._file.clear()
         elif boxes.sparse or SHRUNK * len(boxes) < self._file.built_for:
             boxes.compact()
@@ -142,7 +145,7 @@ class SpatialJoinIndex(Index):
 
     def _stab(self, points: Doubles) -> Matches:
         if len(points) <= FEW:
-            return self._one_by_one(points, self._boxes.id_type)
+            return self._one_by_one(read_only(points), self._boxes.id_type)
         return spread(self._joined, (points,), self._boxes.id_type)
 
     def _joined(self, rows: tuple[npt.NDArray[Any], ...], id_type: Any) -> Matches:
