@@ -354,7 +354,7 @@ def gather(
     """Boxes, ordered by leaf, into those leaves that have room.
 
     The others are emptied: gives their boxes and the new ones, and for each such leaf its number
-    and its run of them.
+    and its run of them. A chain that gets more of its own kind is not emptied.
     """
     work = np.empty(len(slots) + PAGE, np.int32)
     stack = np.empty((64, 3), np.int64)
@@ -368,13 +368,17 @@ def gather(
                 _append(tree, page, page, slots[k], ids)
         else:
             start, chained = taken, page
+            if _is_one_point(tree, page, slots[i:j]):
+                # There is nothing to cut: the chain keeps its boxes and grows.
+                chained = -1
             while chained >= 0:
                 count = tree.count[chained]
-                work = _with_room(work, taken, count + j - i)
+                work = _with_room(work, taken, count)
                 work[taken : taken + count] = tree.slots[chained, :count]
                 taken += count
                 tree.count[chained] = 0
                 chained = np.int64(tree.next[chained])
+            work = _with_room(work, taken, j - i)
             work[taken : taken + j - i] = slots[i:j]
             taken += j - i
             stack = _with_room(stack, top, 1)
@@ -382,6 +386,22 @@ def gather(
             top += 1
         i = j
     return work[:taken], stack[:top]
+
+
+@leaf()
+def _is_one_point(tree: Tree, page: int, slots: Slots) -> bool:  # pragma: no cover - compiled
+    """Whether a leaf is a chain and these boxes have the point of its first."""
+    if tree.next[page] < 0:
+        return False
+    while tree.count[page] == 0:
+        page = np.int64(tree.next[page])
+        if page < 0:
+            return False
+    for slot in slots:
+        for side in range(tree.points.shape[1]):
+            if tree.points[slot, side] != tree.codes[page, side, 0]:
+                return False
+    return True
 
 
 @nb.njit(cache=True, nogil=True)
