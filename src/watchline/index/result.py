@@ -64,6 +64,7 @@ def search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
 
 def spread(answer: Callable[[Rows, Any], Matches], rows: Rows, id_type: Any) -> Matches:
     """All rows, each thread answering its part of them."""
+    rows = tuple(_read_only(a) for a in rows)
     count = len(rows[0])
     threads = _threads(count)
     if threads < 2:
