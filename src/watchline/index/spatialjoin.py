@@ -20,6 +20,7 @@ mode); tables would not pay.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numba as nb
@@ -98,9 +99,10 @@ class SpatialJoinIndex(Index):
 
     def __init__(self, dims: int, N_dc: int | None = None, lenient: bool = False):
         super().__init__(dims)
-        if N_dc is not None and N_dc not in SIZES:
+        if N_dc is not None and not (isinstance(N_dc, Integral) and N_dc in SIZES):
             raise InvalidQuery(f"N_dc must be one of {', '.join(map(str, SIZES))}, not {N_dc!r}")
-        self._cluster_rows, self._lenient = N_dc, lenient
+        self._cluster_rows = None if N_dc is None else int(N_dc)
+        self._lenient = bool(lenient)
         self._file = MultilevelGridFile(dims)
         # Matches of a row as far as seen: room for the next.
         self._room = 1_024
@@ -349,6 +351,10 @@ class Tables(NamedTuple):
     # By dimension: the least and the greatest code.
     low: Codes
     high: Codes
+    # By dimension: the codes of the bounds that set some rows apart. If rows have no number there,
+    # all do: a bound, however wide, does not hold them.
+    first: Codes
+    last: Codes
     # By dimension and cell: how many values are in cells before it.
     ranks: npt.NDArray[np.uint16]
     # By side and place: the rows at places before it (for an upper bound) or from it on.
@@ -375,6 +381,8 @@ def _tables(file: MultilevelGridFile, size: int) -> Tables:
         counts=np.empty(dims, np.int64),
         low=np.empty(dims, np.uint16),
         high=np.empty(dims, np.uint16),
+        first=np.empty(dims, np.uint16),
+        last=np.empty(dims, np.uint16),
         ranks=np.empty((dims, file.scales.size + 1), np.uint16),
         masks=np.empty((2 * dims, size + 1, words), np.uint64),
         keys=np.empty(size, np.uint32),
@@ -453,6 +461,8 @@ def _tabulate(
         _sort_within(keys, values, places, n)
         tables.low[d] = keys[0] >> np.uint32(16) if n else CEILING
         tables.high[d] = keys[n - 1] >> np.uint32(16) if n else FLOOR
+        tables.first[d] = tables.low[d] if n == len(rows) else FLOOR + 1
+        tables.last[d] = tables.high[d] if n == len(rows) else CEILING - 1
         _rank(tables.ranks[d], keys, n)
         _mask(tables.masks[2 * d], tables.masks[2 * d + 1], places, n, lanes)
     last = len(rows)
@@ -595,13 +605,13 @@ def _ask(
         tables.codes,
         tables.close,
     )
-    low, high = np.uint32(tables.low[d]), np.uint32(tables.high[d])
+    first, last = np.uint32(tables.first[d]), np.uint32(tables.last[d])
     one, upper, begin = np.uint64(1), np.uint64(side & 1), np.uint64(at)
     m = np.uint64(0)
     for e in range(np.uint64(n)):
         code = np.uint32(tree.codes[boxes[e] >> _PAGE_BITS, side, boxes[e] & _IN_PAGE])
         asked[m], codes[m] = e, code
-        m += np.uint64((low <= code) & (code <= high))
+        m += np.uint64((first <= code) & (code <= last))
     ranks, table = tables.ranks[d], tables.masks[side]
     unsure = np.uint64(0)
     for i in range(m):
