@@ -139,6 +139,7 @@ class SpatialJoinIndex(Index):
     def _settle(self) -> None:
         boxes = self._boxes
         if not len(boxes):
+            self._choices.clear()
             self._file.clear()
         elif boxes.sparse or SHRUNK * len(boxes) < self._file.built_for:
             boxes.compact()
