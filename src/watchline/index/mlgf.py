@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.grid import cell_at, edged_axis
-from watchline.index.table import BoxTable, Doubles, Integers, Slots
+from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
 from watchline.index.vector import leaf
 
 Codes = npt.NDArray[np.uint16]
@@ -76,7 +76,7 @@ class Tree(NamedTuple):
     last: Codes
     window: Codes
     # By page: how many boxes it has, the next page of the chain, the node above (of a first page).
-    count: Slots
+    count: Slots  # type: ignore[assignment]  # tuples have a method of that name
     next: Slots
     above: Slots
     # By page and box: slot and id; by page, side and box: the point.
@@ -279,7 +279,7 @@ def _place_of(tree: Tree, node: int, below: int) -> int:  # pragma: no cover - c
 
 
 @leaf()
-def _widen_path(tree: Tree, page: int, slot: int) -> None:  # pragma: no cover - compiled
+def _widen_path(tree: Tree, page: Int, slot: int) -> None:  # pragma: no cover - compiled
     """Let all windows above a leaf reach a point."""
     below, node = page, np.int64(tree.above[page])
     while node >= 0:
@@ -367,12 +367,13 @@ def gather(
             for k in range(i, j):
                 _append(tree, page, page, slots[k], ids)
         else:
-            start, chained = taken, page
+            start = taken
+            chained: Int = page
             if _is_one_point(tree, page, slots[i:j]):
                 # There is nothing to cut: the chain keeps its boxes and grows.
                 chained = -1
             while chained >= 0:
-                count = tree.count[chained]
+                count: Int = tree.count[chained]
                 work = _with_room(work, taken, count)
                 work[taken : taken + count] = tree.slots[chained, :count]
                 taken += count
@@ -389,7 +390,7 @@ def gather(
 
 
 @leaf()
-def _is_one_point(tree: Tree, page: int, slots: Slots) -> bool:  # pragma: no cover - compiled
+def _is_one_point(tree: Tree, page: Int, slots: Slots) -> bool:  # pragma: no cover - compiled
     """Whether a leaf is a chain and these boxes have the point of its first."""
     if tree.next[page] < 0:
         return False
@@ -456,7 +457,7 @@ def settle(
 
 @nb.njit(cache=True, nogil=True)
 def _fill(
-    tree: Tree, first: int, work: Slots, begin: int, end: int, ids: Integers
+    tree: Tree, first: Int, work: Slots, begin: int, end: int, ids: Integers
 ) -> int:  # pragma: no cover - compiled
     """Boxes into the chain of a leaf, which grows as long as there are pages; where it ended."""
     page = first
@@ -502,13 +503,13 @@ def _cut(scales: Scales, points: Codes, slots: Slots) -> tuple[int, int]:  # pra
         for i in range(len(seen)):
             seen[i] = points[slots[i * step], side]
         seen.sort()
-        plane = np.int64(seen[len(seen) // 2])
+        plane: Int = np.int64(seen[len(seen) // 2])
         if plane == seen[0]:
             # All up to the median are alike: the plane is at the first that is not.
-            i = np.searchsorted(seen, plane + 1)
-            if i == len(seen):
+            other = np.searchsorted(seen, plane + 1)
+            if other == len(seen):
                 continue
-            plane = np.int64(seen[i])
+            plane = np.int64(seen[other])
         cost = _cost(scales, points, slots, step, side, plane)
         if cost < best:
             best, best_side, best_plane = cost, side, plane
@@ -648,7 +649,7 @@ def _new_node(tree: Tree) -> int:  # pragma: no cover - compiled
 
 
 @leaf()
-def _height_of(tree: Tree, node: int) -> int:  # pragma: no cover - compiled
+def _height_of(tree: Tree, node: Int) -> int:  # pragma: no cover - compiled
     height = tree.state[HEIGHT]
     while tree.parent[node] >= 0:
         node = np.int64(tree.parent[node])
@@ -669,7 +670,8 @@ def _unite(tree: Tree, parent: int, at: int, node: int) -> None:  # pragma: no c
 @nb.njit(cache=True, nogil=True)
 def _plane(tree: Tree, node: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """The plane that divides the children best among those that cut none of their regions."""
-    best, best_side, best_plane = 0, -1, 0
+    best, best_side = 0, -1
+    best_plane: Int = 0
     for side in range(tree.first.shape[1]):
         for k in range(FANOUT):
             plane = tree.first[node, side, k]
@@ -770,7 +772,7 @@ def pages_within(
 @leaf(inline="always")
 def boxes_within(
     tree: Tree, page: int, low: Codes, high: Codes, marks: npt.NDArray[np.uint8], kept: Slots
-) -> int:  # pragma: no cover - compiled
+) -> Int:  # pragma: no cover - compiled
     """The boxes of a page that may hold values from `low` to `high` in each dimension; how many."""
     for k in range(PAGE):
         marks[k] = 1

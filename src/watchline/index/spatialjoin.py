@@ -20,7 +20,6 @@ mode); tables would not pay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numba as nb
@@ -50,7 +49,7 @@ from watchline.index.mlgf import (
     room_for,
 )
 from watchline.index.result import Matches, spread
-from watchline.index.table import Doubles, Integers, Slots
+from watchline.index.table import Doubles, Int, Integers, Slots
 from watchline.index.vector import (
     ONES,
     Lanes,
@@ -97,11 +96,11 @@ class SpatialJoinIndex(Index):
 
     kind = "spatialjoin"
 
-    def __init__(self, dims: int, N_dc: int | None = None, lenient: bool = False):
+    def __init__(self, dims: int, N_dc: object = None, lenient: bool = False):
         super().__init__(dims)
-        if N_dc is not None and not (isinstance(N_dc, Integral) and N_dc in SIZES):
+        if N_dc is not None and not (isinstance(N_dc, (int, np.integer)) and N_dc in SIZES):
             raise InvalidQuery(f"N_dc must be one of {', '.join(map(str, SIZES))}, not {N_dc!r}")
-        self._cluster_rows = None if N_dc is None else int(N_dc)
+        self._cluster_rows = int(N_dc) if isinstance(N_dc, (int, np.integer)) else None
         self._lenient = bool(lenient)
         self._file = MultilevelGridFile(dims)
         # Matches of a row as far as seen: room for the next.
@@ -526,7 +525,7 @@ def _rank(
     ranks: npt.NDArray[np.uint16], keys: npt.NDArray[np.uint32], n: int
 ) -> None:  # pragma: no cover - compiled
     """How many values are in cells before each."""
-    filled = 0
+    filled: Int = 0
     for i in range(n):
         cell = np.int64(keys[i] >> np.uint32(17))
         if cell >= filled:
@@ -608,6 +607,8 @@ def _ask(
     )
     first, last = np.uint32(tables.first[d]), np.uint32(tables.last[d])
     one, upper, begin = np.uint64(1), np.uint64(side & 1), np.uint64(at)
+    e: Int
+    code: Int
     m = np.uint64(0)
     for e in range(np.uint64(n)):
         code = np.uint32(tree.codes[boxes[e] >> _PAGE_BITS, side, boxes[e] & _IN_PAGE])
@@ -639,7 +640,7 @@ def _ask(
 @leaf(inline="always")
 def _left(
     tables: Tables, n: int, masks: Words, at: int, lanes: Lanes
-) -> int:  # pragma: no cover - compiled
+) -> Int:  # pragma: no cover - compiled
     """Keep the boxes of a block that have rows; how many they are."""
     kept, begin = np.uint64(0), np.uint64(at)
     for e in range(np.uint64(n)):
@@ -756,13 +757,13 @@ def _scatter_dense(
 @leaf()
 def _write(
     found: npt.NDArray[np.int32],
-    at: int,
-    limit: int,
+    at: Int,
+    limit: Int,
     labels: npt.NDArray[np.int32],
     bytes_: npt.NDArray[np.uint8],
-    row: int,
+    row: Int,
     groups: int,
-) -> int:  # pragma: no cover - compiled
+) -> Int:  # pragma: no cover - compiled
     """The ids of one row of a tile, none of them at or after `limit`; where they end."""
     g, one, eight = np.uint64(0), np.uint64(1), np.uint64(8)
     at, row, end = np.uint64(at), np.uint64(row), np.uint64(groups)
@@ -834,11 +835,12 @@ def _meet_row(
     near: npt.NDArray[np.uint8],
     found: npt.NDArray[Any],
     at: int,
-) -> int:  # pragma: no cover - compiled
+) -> Int:  # pragma: no cover - compiled
     """One row with the boxes of a page.
 
     Codes decide, but for values that have the code of a bound: such boxes are compared in full.
     """
+    k: Int
     kept = room.kept
     count = boxes_within(tree, page, low, high, room.marks, kept)
     for k in range(PAGE):
