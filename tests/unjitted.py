@@ -1,16 +1,19 @@
 """Indexes against brute force with the kernels as plain Python: run with NUMBA_DISABLE_JIT=1.
 
 python -m tests.unjitted           every kind of query index
+python -m tests.unjitted join      the spatial join, with so many boxes that there are scales
 python -m tests.unjitted border    crossings of borders
 """
 
 from __future__ import annotations
 
+import math
 import sys
 
 import numba
 import numpy as np
 
+import watchline as wl
 from tests import bordering, indexing
 from watchline.border import AUTO, STABS, WALK, BorderIndex
 
@@ -19,7 +22,7 @@ def main(what: str) -> None:
     assert numba.config.DISABLE_JIT
     # Plain Python warns where compiled code wraps around, as the hash means to.
     np.seterr(over="ignore")
-    (borders if what == "border" else kinds)()
+    {"border": borders, "join": joins}.get(what, kinds)()
 
 
 def kinds() -> None:
@@ -28,6 +31,30 @@ def kinds() -> None:
             rng = np.random.default_rng(seed)
             indexing.interleave(indexing.empty(*case), case[1], rng, 25, 8, {})
         print(indexing.name(case), file=sys.stderr)
+
+
+def joins() -> None:
+    cases = [(1, 64, False), (3, 64, True), (3, 128, False), (6, None, True)]
+    for dims, size, lenient in cases:
+        rng = np.random.default_rng(dims)
+        held = {i: indexing.box(rng, dims) for i in range(290)}
+        # Some hold most rows: answers are dense.
+        held |= dict.fromkeys(range(300, 320), ((-math.inf,) * dims, (math.inf,) * dims))
+        lo, hi = zip(*held.values(), strict=True)
+        tuning = {"N_dc": size, "lenient": lenient}
+        index = wl.index.build("spatialjoin", lo, hi, list(held), **tuning)
+        points = indexing.points_near(held, dims, rng, 70)
+        for some in (points, np.where(rng.random(points.shape) < 0.3, math.nan, points)):
+            found = indexing.listed(index.stab(some))
+            assert found == indexing.brute(held, some, lenient)
+        indexing.interleave(index, dims, rng, 12, 8, held, lenient)
+        # Wide ids, and an index that is empty again.
+        index.insert([2**40], *([[side] * dims] for side in (0.0, 1.0)))
+        held[2**40] = ((0.0,) * dims, (1.0,) * dims)
+        assert indexing.listed(index.stab(points)) == indexing.brute(held, points, lenient)
+        index.remove(list(held))
+        assert not len(index.stab(points))
+        print(dims, tuning, file=sys.stderr)
 
 
 def borders() -> None:

@@ -12,7 +12,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.table import Integers
+from watchline.index.table import Int, Integers
 
 # Bits of a place on the curve. It is as fine as they allow: a grid of 256 cells a side at most.
 BITS, FINEST = 32, 8
@@ -62,7 +62,7 @@ def _even_cells(
 ) -> None:  # pragma: no cover - compiled
     """The cell of each code, such that cells have equally many rows."""
     counts = np.zeros(65_536, np.int32)
-    top = 0
+    top: Int = 0
     for row in rows:
         code = codes[row, dim]
         counts[code] += 1
@@ -75,7 +75,7 @@ def _even_cells(
 
 
 @nb.njit(cache=True, nogil=True)
-def _place(point: npt.NDArray[Any], bits: int) -> int:  # pragma: no cover - compiled
+def _place(point: npt.NDArray[Any], bits: int) -> Int:  # pragma: no cover - compiled
     """How far along the curve a cell is, after Skilling (2004); the point is overwritten.
 
     From the largest cubes down, a cube's own curve is turned back into the standard position by

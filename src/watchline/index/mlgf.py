@@ -74,7 +74,7 @@ class Tree(NamedTuple):
     last: Codes
     window: Codes
     # By page: how many boxes it has, the next page of the chain, the node above (of a first page).
-    count: Slots
+    filled: Slots
     next: Slots
     above: Slots
     # By page and box: slot and id; by page, side and box: the point.
@@ -122,7 +122,7 @@ class MultilevelGridFile:
             first=np.zeros((nodes, sides, FANOUT), np.uint16),
             last=np.full((nodes, sides, FANOUT), CEILING, np.uint16),
             window=np.zeros((nodes, sides, FANOUT), np.uint16),
-            count=np.zeros(pages, np.int32),
+            filled=np.zeros(pages, np.int32),
             next=np.full(pages, -1, np.int32),
             above=np.zeros(pages, np.int32),
             slots=np.empty((pages, PAGE), np.int32),
@@ -168,7 +168,7 @@ class MultilevelGridFile:
         changed: dict[str, Any] = {}
         for name in ("child", "size", "parent", "first", "last", "window"):
             changed[name] = longer(getattr(old, name), nodes)
-        for name in ("count", "next", "above", "slots", "ids", "codes"):
+        for name in ("filled", "next", "above", "slots", "ids", "codes"):
             changed[name] = longer(getattr(old, name), pages)
         self.tree = old._replace(**changed)
 
@@ -277,7 +277,7 @@ def _place_of(tree: Tree, node: int, below: int) -> int:  # pragma: no cover - c
 
 
 @leaf()
-def _widen_path(tree: Tree, page: int, slot: int) -> None:  # pragma: no cover - compiled
+def _widen_path(tree: Tree, page: Int, slot: int) -> None:  # pragma: no cover - compiled
     """Let all windows above a leaf reach a point."""
     below, node = page, np.int64(tree.above[page])
     while node >= 0:
@@ -324,7 +324,7 @@ def _leaf_of(tree: Tree, slot: int) -> int:  # pragma: no cover - compiled
 def append(tree: Tree, slot: int, ids: Integers) -> bool:  # pragma: no cover - compiled
     """Enter one box if its leaf has room."""
     page = _leaf_of(tree, slot)
-    if tree.next[page] >= 0 or tree.count[page] == PAGE:
+    if tree.next[page] >= 0 or tree.filled[page] == PAGE:
         return False
     _append(tree, page, page, slot, ids)
     return True
@@ -335,8 +335,8 @@ def _append(
     tree: Tree, first: int, page: int, slot: int, ids: Integers
 ) -> None:  # pragma: no cover - compiled
     """A box into a page of the leaf that begins with the page `first`."""
-    k = np.int64(tree.count[page])
-    tree.count[page] += 1
+    k = np.int64(tree.filled[page])
+    tree.filled[page] += 1
     tree.slots[page, k] = slot
     tree.ids[page, k] = ids[slot]
     for side in range(tree.points.shape[1]):
@@ -352,7 +352,7 @@ def gather(
     """Boxes, ordered by leaf, into those leaves that have room.
 
     The others are emptied: gives their boxes and the new ones, and for each such leaf its number
-    and its run of them.
+    and its run of them. A chain that gets more of its own kind is not emptied.
     """
     work = np.empty(len(slots) + PAGE, np.int32)
     stack = np.empty((64, 3), np.int64)
@@ -361,18 +361,23 @@ def gather(
         page, j = np.int64(leaves[i]), i
         while j < len(slots) and leaves[j] == page:
             j += 1
-        if tree.next[page] < 0 and tree.count[page] + j - i <= PAGE:
+        if tree.next[page] < 0 and tree.filled[page] + j - i <= PAGE:
             for k in range(i, j):
                 _append(tree, page, page, slots[k], ids)
         else:
-            start, chained = taken, page
+            start = taken
+            chained: Int = page
+            if _is_one_point(tree, page, slots[i:j]):
+                # There is nothing to cut: the chain keeps its boxes and grows.
+                chained = -1
             while chained >= 0:
-                count = tree.count[chained]
-                work = _with_room(work, taken, count + j - i)
+                count: Int = tree.filled[chained]
+                work = _with_room(work, taken, count)
                 work[taken : taken + count] = tree.slots[chained, :count]
                 taken += count
-                tree.count[chained] = 0
+                tree.filled[chained] = 0
                 chained = np.int64(tree.next[chained])
+            work = _with_room(work, taken, j - i)
             work[taken : taken + j - i] = slots[i:j]
             taken += j - i
             stack = _with_room(stack, top, 1)
@@ -380,6 +385,22 @@ def gather(
             top += 1
         i = j
     return work[:taken], stack[:top]
+
+
+@leaf()
+def _is_one_point(tree: Tree, page: Int, slots: Slots) -> bool:  # pragma: no cover - compiled
+    """Whether a leaf is a chain and these boxes have the point of its first."""
+    if tree.next[page] < 0:
+        return False
+    while tree.filled[page] == 0:
+        page = np.int64(tree.next[page])
+        if page < 0:
+            return False
+    for slot in slots:
+        for side in range(tree.points.shape[1]):
+            if tree.points[slot, side] != tree.codes[page, side, 0]:
+                return False
+    return True
 
 
 @nb.njit(cache=True, nogil=True)
@@ -413,7 +434,7 @@ def settle(
         page, begin, end = stack[top - 1]
         if tree.state[NODES] + tree.state[HEIGHT] + 2 > len(tree.size):
             break
-        if tree.state[PAGES] + 2 > len(tree.count):
+        if tree.state[PAGES] + 2 > len(tree.filled):
             break
         side, plane = -1, 0
         if end - begin > PAGE:
@@ -434,14 +455,14 @@ def settle(
 
 @nb.njit(cache=True, nogil=True)
 def _fill(
-    tree: Tree, first: int, work: Slots, begin: int, end: int, ids: Integers
+    tree: Tree, first: Int, work: Slots, begin: int, end: int, ids: Integers
 ) -> int:  # pragma: no cover - compiled
     """Boxes into the chain of a leaf, which grows as long as there are pages; where it ended."""
     page = first
     for i in range(begin, end):
-        while tree.count[page] == PAGE:
+        while tree.filled[page] == PAGE:
             if tree.next[page] < 0:
-                if tree.state[PAGES] == len(tree.count):
+                if tree.state[PAGES] == len(tree.filled):
                     return i
                 tree.next[page] = _new_page(tree)
             page = np.int64(tree.next[page])
@@ -453,7 +474,7 @@ def _fill(
 def _new_page(tree: Tree) -> int:  # pragma: no cover - compiled
     page = tree.state[PAGES]
     tree.state[PAGES] += 1
-    tree.count[page] = 0
+    tree.filled[page] = 0
     tree.next[page] = -1
     tree.above[page] = -1
     return page
@@ -480,13 +501,13 @@ def _cut(scales: Scales, points: Codes, slots: Slots) -> tuple[int, int]:  # pra
         for i in range(len(seen)):
             seen[i] = points[slots[i * step], side]
         seen.sort()
-        plane = np.int64(seen[len(seen) // 2])
+        plane: Int = np.int64(seen[len(seen) // 2])
         if plane == seen[0]:
             # All up to the median are alike: the plane is at the first that is not.
-            i = np.searchsorted(seen, plane + 1)
-            if i == len(seen):
+            other = np.searchsorted(seen, plane + 1)
+            if other == len(seen):
                 continue
-            plane = np.int64(seen[i])
+            plane = np.int64(seen[other])
         cost = _cost(scales, points, slots, step, side, plane)
         if cost < best:
             best, best_side, best_plane = cost, side, plane
@@ -626,7 +647,7 @@ def _new_node(tree: Tree) -> int:  # pragma: no cover - compiled
 
 
 @leaf()
-def _height_of(tree: Tree, node: int) -> int:  # pragma: no cover - compiled
+def _height_of(tree: Tree, node: Int) -> int:  # pragma: no cover - compiled
     height = tree.state[HEIGHT]
     while tree.parent[node] >= 0:
         node = np.int64(tree.parent[node])
@@ -647,7 +668,8 @@ def _unite(tree: Tree, parent: int, at: int, node: int) -> None:  # pragma: no c
 @nb.njit(cache=True, nogil=True)
 def _plane(tree: Tree, node: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """The plane that divides the children best among those that cut none of their regions."""
-    best, best_side, best_plane = 0, -1, 0
+    best, best_side = 0, -1
+    best_plane: Int = 0
     for side in range(tree.first.shape[1]):
         for k in range(FANOUT):
             plane = tree.first[node, side, k]
@@ -673,16 +695,16 @@ def remove(tree: Tree, slots: Slots) -> None:  # pragma: no cover - compiled
             page = np.int64(tree.next[page])
             k = _find(tree, page, slot)
         # The last one takes its place.
-        last = np.int64(tree.count[page]) - 1
+        last = np.int64(tree.filled[page]) - 1
         tree.slots[page, k], tree.ids[page, k] = tree.slots[page, last], tree.ids[page, last]
         for side in range(tree.codes.shape[1]):
             tree.codes[page, side, k] = tree.codes[page, side, last]
-        tree.count[page] = last
+        tree.filled[page] = last
 
 
 @leaf()
 def _find(tree: Tree, page: int, slot: int) -> int:  # pragma: no cover - compiled
-    for k in range(tree.count[page]):
+    for k in range(tree.filled[page]):
         if tree.slots[page, k] == slot:
             return k
     return -1
@@ -702,7 +724,7 @@ class Room(NamedTuple):
 def room_for(tree: Tree) -> Room:  # pragma: no cover - compiled
     return Room(
         np.empty(2 * FANOUT * (tree.state[HEIGHT] + 1), np.int64),
-        np.empty(len(tree.count), np.int32),
+        np.empty(len(tree.filled), np.int32),
     )
 
 
@@ -739,7 +761,7 @@ def first_bits(n: int) -> Int:  # pragma: no cover - compiled
 @leaf(inline="always")
 def boxes_within(tree: Tree, page: Int, low: Codes, high: Codes) -> Int:  # pragma: no cover
     """The boxes of a page that may hold values from `low` to `high` in each dimension, as bits."""
-    return reached(tree.codes, page, low, high)[0] & first_bits(tree.count[page])
+    return reached(tree.codes, page, low, high)[0] & first_bits(tree.filled[page])
 
 
 @nb.njit(cache=True, nogil=True)

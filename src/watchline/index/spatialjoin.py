@@ -342,7 +342,7 @@ def _meet_row(
     Codes decide, but for values that have the code of a bound: such boxes are compared in full.
     """
     inside, near = reached(tree.codes, page, low, high)
-    inside &= first_bits(tree.count[page])
+    inside &= first_bits(tree.filled[page])
     one, out = np.uint64(1), np.uint64(at)
     while inside:
         k = np.uint64(lowest(inside))
