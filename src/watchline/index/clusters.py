@@ -33,7 +33,7 @@ from watchline.index.mlgf import (
     pages_within,
     room_for,
 )
-from watchline.index.table import Doubles, Integers
+from watchline.index.table import Doubles, Int, Integers
 from watchline.index.vector import (
     Lanes,
     Words,
@@ -197,7 +197,7 @@ def _join(
 
 
 @leaf()
-def _boxes_met(tree: Tree, tables: Tables) -> int:  # pragma: no cover - compiled
+def _boxes_met(tree: Tree, tables: Tables) -> Int:  # pragma: no cover - compiled
     """Note the boxes that may hold rows of the cluster; their number."""
     room, boxes = tables.room, tables.boxes
     n, one = np.uint64(0), np.uint64(1)
@@ -313,7 +313,7 @@ def _rank(
     ranks: npt.NDArray[np.uint16], keys: npt.NDArray[np.uint32], n: int
 ) -> None:  # pragma: no cover - compiled
     """How many values are in cells before each."""
-    filled = 0
+    filled: Int = 0
     for i in range(n):
         cell = np.int64(keys[i] >> np.uint32(17))
         if cell >= filled:
@@ -398,6 +398,7 @@ def _ask(
     one, upper = np.uint64(1), np.uint64(side & 1)
     flat, column = tree.codes.reshape(-1), np.uint64(side * PAGE)
     m = np.uint64(0)
+    e: Int
     for e in range(np.uint64(n)):
         code = np.uint32(flat[tables.base[e] + column])
         asked[m], codes[m] = e, code
@@ -405,11 +406,11 @@ def _ask(
     ranks, table = tables.ranks[d], tables.masks[side]
     unsure = np.uint64(0)
     for i in range(m):
-        e, code = np.uint64(asked[i]), np.uint64(codes[i])
-        cell = (code + one + upper) >> one
+        e, bound_code = np.uint64(asked[i]), np.uint64(codes[i])
+        cell = (bound_code + one + upper) >> one
         place, other = ranks[cell], ranks[cell + one - upper - upper]
         close[unsure] = e
-        unsure += np.uint64((place != other) & (code & one == 0))
+        unsure += np.uint64((place != other) & (bound_code & one == 0))
         and_words(tables.narrowed, e, table, place, lanes)
     for i in range(unsure):
         box = boxes[close[i]]
@@ -426,7 +427,7 @@ def _ask(
 
 
 @leaf(inline="always")
-def _left(tables: Tables, boxes: Words, n: int, lanes: Lanes) -> int:  # pragma: no cover - compiled
+def _left(tables: Tables, boxes: Words, n: Int, lanes: Lanes) -> Int:  # pragma: no cover - compiled
     """Keep the boxes of a block that have rows; how many they are."""
     kept = np.uint64(0)
     for e in range(np.uint64(n)):

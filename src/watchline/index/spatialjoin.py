@@ -14,7 +14,6 @@ mode); tables would not pay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numba as nb
@@ -76,7 +75,7 @@ class SpatialJoinIndex(Index):
 
     def __init__(self, dims: int, N_dc: int | None = None, lenient: bool = False):
         super().__init__(dims)
-        if N_dc is not None and not (isinstance(N_dc, Integral) and N_dc in SIZES):
+        if N_dc is not None and (isinstance(N_dc, float) or N_dc not in SIZES):
             raise InvalidQuery(f"N_dc must be one of {', '.join(map(str, SIZES))}, not {N_dc!r}")
         self._cluster_rows = None if N_dc is None else int(N_dc)
         self._lenient = bool(lenient)
@@ -225,7 +224,7 @@ class SpatialJoinIndex(Index):
 
     def _cheapest(self, codes: Codes, order: Integers, share: float = 1.0) -> Choice:
         """The best choice if there are `share` times as many boxes as the index has."""
-        choices = []
+        choices: list[Choice] = []
         for size in SIZES if self._cluster_rows is None else (self._cluster_rows,):
             if size < 2 * len(order) or not choices:
                 pages, boxes = look(self._file.tree, codes, order, size, LOOKS)

@@ -264,7 +264,7 @@ def _reached(
         assert inside.type == flags
         return context.make_tuple(builder, signature.return_type, found)
 
-    bits = types.UniTuple(types.uint64, 2)
+    bits = types.containers.UniTuple(types.uint64, 2)
     return bits(codes, types.uint64, low, high), generate
 
 
