@@ -10,7 +10,9 @@ anchored.py    `sci`, `lci` and `vcs`             islist.py  `islist`
 merging.py     attributes merged by counting      rebuilt.py arrays that are built anew
 ibs.py         `ibs`                              twophase.py `twophase`
 counting.py    `counting`                         choose.py  `auto`
-scan.py        `scan`
+spatialjoin.py `spatialjoin`                      mlgf.py    boxes as points, in pages
+hilbert.py     rows in proximity order            clusters.py rows and boxes by bits
+hits.py        bits to matches                    scan.py    `scan`
 formulas.py    the papers' counts and bounds
 """
 
