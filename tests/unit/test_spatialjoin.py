@@ -26,8 +26,9 @@ import watchline as wl
 from tests.indexing import NUMBERS, TINY
 from watchline.index import Index, result, vector
 from watchline.index.hilbert import _place, curve_order
+from watchline.index.hits import TILE
 from watchline.index.mlgf import CEILING, FANOUT, HEIGHT, PAGE, ROOT, SAMPLE
-from watchline.index.spatialjoin import FEW, SIZES, TILE, SpatialJoinIndex
+from watchline.index.spatialjoin import FEW, SIZES, SpatialJoinIndex
 from watchline.spark import share
 
 INF, NAN = math.inf, math.nan
@@ -632,7 +633,7 @@ def structure(index: SpatialJoinIndex, regions: bool = True) -> None:
     def leaf(page: int) -> Array:
         first, slots = page, []
         while page >= 0:
-            count = int(tree.count[page])
+            count = int(tree.filled[page])
             assert 0 <= count <= PAGE
             here = tree.slots[page, :count]
             assert (tree.leaves[here] == first).all()
@@ -770,20 +771,39 @@ def test_bits_are_turned_around() -> None:
     rng = np.random.default_rng(25)
 
     @nb.njit
-    def compiled(target: Any, at: int, rows: Any, first: int, word: int) -> None:
-        vector.transpose_bits(target, at, rows, first, word)
+    def compiled(target: Any, at: int, words: Any, first: int) -> None:
+        vector.transpose_bits(target, at, words, first)
 
-    for words in (1, 2, 16):
-        rows = rng.integers(0, 2**64, (12, words), dtype=np.uint64)
-        for first in range(5):
-            word = int(rng.integers(0, words))
-            target, other = np.full(200, 7, np.uint8), np.full(200, 7, np.uint8)
-            compiled(target, 64 + first, rows, first, word)
-            vector.transpose_bits(other, 64 + first, rows, first, word)
-            assert (target == other).all()
-            for i, k in itertools.product(range(64), range(8)):
-                bit = int(rows[first + k, word]) >> i & 1
-                assert int(target[64 + first + i]) >> k & 1 == bit
+    words = rng.integers(0, 2**64, 12, dtype=np.uint64)
+    for first in range(5):
+        target, other = np.full(200, 7, np.uint8), np.full(200, 7, np.uint8)
+        compiled(target, 64 + first, words, first)
+        vector.transpose_bits(other, 64 + first, words, first)
+        assert (target == other).all()
+        for i, k in itertools.product(range(64), range(8)):
+            bit = int(words[first + k]) >> i & 1
+            assert int(target[64 + first + i]) >> k & 1 == bit
+
+
+def test_columns_reach_and_just_do() -> None:
+    rng = np.random.default_rng(27)
+
+    @nb.njit
+    def compiled(codes: Any, at: int, low: Any, high: Any) -> Any:
+        return vector.reached(codes, at, low, high)
+
+    for dims in (1, 2, 5):
+        codes = rng.integers(0, 12, (4, 2 * dims, 64)).astype(np.uint16)
+        codes[codes == 11] = CEILING
+        for at in range(4):
+            low = rng.integers(0, 12, dims).astype(np.uint16)
+            high = low + rng.integers(0, 4, dims).astype(np.uint16)
+            found = compiled(codes, at, low, high)
+            assert found == vector.reached(codes, at, low, high)
+            for k in range(64):
+                lower, upper = codes[at, 0::2, k], codes[at, 1::2, k]
+                assert int(found[0]) >> k & 1 == ((lower <= high) & (upper >= low)).all()
+                assert int(found[1]) >> k & 1 == ((lower == high) | (upper == low)).any()
 
 
 def test_eight_are_picked_with_and_without_the_instruction(

@@ -31,6 +31,8 @@ class Index(ABC):
     def __init__(self, dims: int):
         self.dims = dims
         self._boxes = BoxTable(dims)
+        # Matches of a row as last seen: the room that a few rows are given.
+        self._per_row = 0.0
 
     # --- what callers use
 
@@ -83,7 +85,9 @@ class Index(ABC):
 
     def _stab(self, points: Doubles) -> Matches:
         """The answer for checked points, by `_fill` unless a kind knows better."""
-        return search(self._fill, (points,), self._boxes.id_type)
+        found = search(self._fill, (points,), self._boxes.id_type, self._per_row)
+        self._per_row = len(found) / max(1, len(points))
+        return found
 
     @property
     @abstractmethod

@@ -30,14 +30,12 @@ import numpy.typing as npt
 
 from watchline.index.grid import cell_at, edged_axis
 from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
-from watchline.index.vector import leaf
+from watchline.index.vector import LANES, leaf, lowest, ones, reached
 
 Codes = npt.NDArray[np.uint16]
 
-# Children of a directory node: their windows are compared a vector at a time.
-FANOUT = 64
-# Boxes of a page.
-PAGE = 64
+# Children of a directory node, and boxes of a page: the bits of a word.
+FANOUT = PAGE = LANES
 # The codes of all dimensions have one table each in a search, which together fit into a cache.
 CODES, TABLES = 2**14, 2**17
 # More bounds than this are represented by some of them.
@@ -76,7 +74,7 @@ class Tree(NamedTuple):
     last: Codes
     window: Codes
     # By page: how many boxes it has, the next page of the chain, the node above (of a first page).
-    count: Slots  # type: ignore[assignment]  # tuples have a method of that name
+    filled: Slots
     next: Slots
     above: Slots
     # By page and box: slot and id; by page, side and box: the point.
@@ -124,7 +122,7 @@ class MultilevelGridFile:
             first=np.zeros((nodes, sides, FANOUT), np.uint16),
             last=np.full((nodes, sides, FANOUT), CEILING, np.uint16),
             window=np.zeros((nodes, sides, FANOUT), np.uint16),
-            count=np.zeros(pages, np.int32),
+            filled=np.zeros(pages, np.int32),
             next=np.full(pages, -1, np.int32),
             above=np.zeros(pages, np.int32),
             slots=np.empty((pages, PAGE), np.int32),
@@ -170,7 +168,7 @@ class MultilevelGridFile:
         changed: dict[str, Any] = {}
         for name in ("child", "size", "parent", "first", "last", "window"):
             changed[name] = longer(getattr(old, name), nodes)
-        for name in ("count", "next", "above", "slots", "ids", "codes"):
+        for name in ("filled", "next", "above", "slots", "ids", "codes"):
             changed[name] = longer(getattr(old, name), pages)
         self.tree = old._replace(**changed)
 
@@ -326,7 +324,7 @@ def _leaf_of(tree: Tree, slot: int) -> int:  # pragma: no cover - compiled
 def append(tree: Tree, slot: int, ids: Integers) -> bool:  # pragma: no cover - compiled
     """Enter one box if its leaf has room."""
     page = _leaf_of(tree, slot)
-    if tree.next[page] >= 0 or tree.count[page] == PAGE:
+    if tree.next[page] >= 0 or tree.filled[page] == PAGE:
         return False
     _append(tree, page, page, slot, ids)
     return True
@@ -337,8 +335,8 @@ def _append(
     tree: Tree, first: int, page: int, slot: int, ids: Integers
 ) -> None:  # pragma: no cover - compiled
     """A box into a page of the leaf that begins with the page `first`."""
-    k = np.int64(tree.count[page])
-    tree.count[page] += 1
+    k = np.int64(tree.filled[page])
+    tree.filled[page] += 1
     tree.slots[page, k] = slot
     tree.ids[page, k] = ids[slot]
     for side in range(tree.points.shape[1]):
@@ -363,7 +361,7 @@ def gather(
         page, j = np.int64(leaves[i]), i
         while j < len(slots) and leaves[j] == page:
             j += 1
-        if tree.next[page] < 0 and tree.count[page] + j - i <= PAGE:
+        if tree.next[page] < 0 and tree.filled[page] + j - i <= PAGE:
             for k in range(i, j):
                 _append(tree, page, page, slots[k], ids)
         else:
@@ -373,11 +371,11 @@ def gather(
                 # There is nothing to cut: the chain keeps its boxes and grows.
                 chained = -1
             while chained >= 0:
-                count: Int = tree.count[chained]
+                count: Int = tree.filled[chained]
                 work = _with_room(work, taken, count)
                 work[taken : taken + count] = tree.slots[chained, :count]
                 taken += count
-                tree.count[chained] = 0
+                tree.filled[chained] = 0
                 chained = np.int64(tree.next[chained])
             work = _with_room(work, taken, j - i)
             work[taken : taken + j - i] = slots[i:j]
@@ -394,7 +392,7 @@ def _is_one_point(tree: Tree, page: Int, slots: Slots) -> bool:  # pragma: no co
     """Whether a leaf is a chain and these boxes have the point of its first."""
     if tree.next[page] < 0:
         return False
-    while tree.count[page] == 0:
+    while tree.filled[page] == 0:
         page = np.int64(tree.next[page])
         if page < 0:
             return False
@@ -436,7 +434,7 @@ def settle(
         page, begin, end = stack[top - 1]
         if tree.state[NODES] + tree.state[HEIGHT] + 2 > len(tree.size):
             break
-        if tree.state[PAGES] + 2 > len(tree.count):
+        if tree.state[PAGES] + 2 > len(tree.filled):
             break
         side, plane = -1, 0
         if end - begin > PAGE:
@@ -462,9 +460,9 @@ def _fill(
     """Boxes into the chain of a leaf, which grows as long as there are pages; where it ended."""
     page = first
     for i in range(begin, end):
-        while tree.count[page] == PAGE:
+        while tree.filled[page] == PAGE:
             if tree.next[page] < 0:
-                if tree.state[PAGES] == len(tree.count):
+                if tree.state[PAGES] == len(tree.filled):
                     return i
                 tree.next[page] = _new_page(tree)
             page = np.int64(tree.next[page])
@@ -476,7 +474,7 @@ def _fill(
 def _new_page(tree: Tree) -> int:  # pragma: no cover - compiled
     page = tree.state[PAGES]
     tree.state[PAGES] += 1
-    tree.count[page] = 0
+    tree.filled[page] = 0
     tree.next[page] = -1
     tree.above[page] = -1
     return page
@@ -697,16 +695,16 @@ def remove(tree: Tree, slots: Slots) -> None:  # pragma: no cover - compiled
             page = np.int64(tree.next[page])
             k = _find(tree, page, slot)
         # The last one takes its place.
-        last = np.int64(tree.count[page]) - 1
+        last = np.int64(tree.filled[page]) - 1
         tree.slots[page, k], tree.ids[page, k] = tree.slots[page, last], tree.ids[page, last]
         for side in range(tree.codes.shape[1]):
             tree.codes[page, side, k] = tree.codes[page, side, last]
-        tree.count[page] = last
+        tree.filled[page] = last
 
 
 @leaf()
 def _find(tree: Tree, page: int, slot: int) -> int:  # pragma: no cover - compiled
-    for k in range(tree.count[page]):
+    for k in range(tree.filled[page]):
         if tree.slots[page, k] == slot:
             return k
     return -1
@@ -718,74 +716,52 @@ def _find(tree: Tree, page: int, slot: int) -> int:  # pragma: no cover - compil
 class Room(NamedTuple):
     """What a search of the grid file needs to write to."""
 
-    marks: npt.NDArray[np.uint8]
     stack: Integers
     pages: Slots
-    kept: Slots
 
 
 @nb.njit(cache=True, nogil=True)
 def room_for(tree: Tree) -> Room:  # pragma: no cover - compiled
     return Room(
-        np.empty(max(FANOUT, PAGE), np.uint8),
         np.empty(2 * FANOUT * (tree.state[HEIGHT] + 1), np.int64),
-        np.empty(len(tree.count), np.int32),
-        np.empty(PAGE, np.int32),
+        np.empty(len(tree.filled), np.int32),
     )
 
 
 @leaf()
-def pages_within(
-    tree: Tree, low: Codes, high: Codes, room: Room
-) -> int:  # pragma: no cover - compiled
+def pages_within(tree: Tree, low: Codes, high: Codes, room: Room) -> int:  # pragma: no cover
     """The pages whose boxes may hold values from `low` to `high` in each dimension; how many."""
-    dims, found = len(low), 0
-    marks, stack, pages = room.marks, room.stack, room.pages
+    stack, pages, found, top = room.stack, room.pages, 0, 1
+    one = np.uint64(1)
     stack[0], stack[1] = tree.state[ROOT], tree.state[HEIGHT]
-    top = 1
     while top:
         top -= 1
         node, height = stack[2 * top], stack[2 * top + 1]
-        size = tree.size[node]
-        for k in range(FANOUT):
-            marks[k] = k < size
-        for d in range(dims):
-            least, most = low[d], high[d]
-            lower, upper = tree.window[node, 2 * d], tree.window[node, 2 * d + 1]
-            for k in range(FANOUT):
-                marks[k] &= (lower[k] <= most) & (upper[k] >= least)
-        for k in range(size):
-            if not marks[k]:
-                continue
-            child = tree.child[node, k]
+        bits = reached(tree.window, node, low, high)[0] & first_bits(tree.size[node])
+        while bits:
+            child = np.int64(tree.child[node, lowest(bits)])
+            bits &= bits - one
             if height > 1:
                 stack[2 * top], stack[2 * top + 1] = child, height - 1
                 top += 1
-            else:
-                while child >= 0:
-                    pages[found] = child
-                    found += 1
-                    child = tree.next[child]
+                continue
+            while child >= 0:
+                pages[found] = child
+                found += 1
+                child = np.int64(tree.next[child])
     return found
 
 
 @leaf(inline="always")
-def boxes_within(
-    tree: Tree, page: int, low: Codes, high: Codes, marks: npt.NDArray[np.uint8], kept: Slots
-) -> Int:  # pragma: no cover - compiled
-    """The boxes of a page that may hold values from `low` to `high` in each dimension; how many."""
-    for k in range(PAGE):
-        marks[k] = 1
-    for d in range(len(low)):
-        least, most = low[d], high[d]
-        lower, upper = tree.codes[page, 2 * d], tree.codes[page, 2 * d + 1]
-        for k in range(PAGE):
-            marks[k] &= (lower[k] <= most) & (upper[k] >= least)
-    n = np.uint64(0)
-    for k in range(tree.count[page]):
-        kept[n] = k
-        n += np.uint64(marks[k])
-    return np.int64(n)
+def first_bits(n: int) -> Int:  # pragma: no cover - compiled
+    """As many ones, 64 at most, from the lowest bit on."""
+    return np.uint64(0xFFFF_FFFF_FFFF_FFFF) >> np.uint64(64 - n) if n else np.uint64(0)
+
+
+@leaf(inline="always")
+def boxes_within(tree: Tree, page: Int, low: Codes, high: Codes) -> Int:  # pragma: no cover
+    """The boxes of a page that may hold values from `low` to `high` in each dimension, as bits."""
+    return reached(tree.codes, page, low, high)[0] & first_bits(tree.filled[page])
 
 
 @nb.njit(cache=True, nogil=True)
@@ -808,5 +784,5 @@ def look(
         found = pages_within(tree, low, high, room)
         pages += found
         for k in range(found):
-            boxes += boxes_within(tree, room.pages[k], low, high, room.marks, room.kept)
+            boxes += ones(boxes_within(tree, np.int64(room.pages[k]), low, high))
     return pages / looked, boxes / looked

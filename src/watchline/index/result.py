@@ -57,14 +57,14 @@ def one_thread() -> Iterator[None]:
         _alone.reset(before)
 
 
-def search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
-    """All rows, by as many threads as Numba may use."""
-    return spread(partial(_search, fill), rows, id_type)
+def search(fill: Fill, rows: Rows, id_type: Any, per_row: float = 0.0) -> Matches:
+    """All rows, by as many threads as Numba may use; each may have about so many matches."""
+    return spread(partial(_search, fill, per_row), rows, id_type)
 
 
 def spread(answer: Callable[[Rows, Any], Matches], rows: Rows, id_type: Any) -> Matches:
     """All rows, each thread answering its part of them."""
-    rows = tuple(_read_only(a) for a in rows)
+    rows = tuple(read_only(a) for a in rows)
     count = len(rows[0])
     threads = _threads(count)
     if threads < 2:
@@ -85,12 +85,11 @@ def _threads(count: int) -> int:
     return min(nb.get_num_threads(), count // ROWS_PER_THREAD)
 
 
-def _search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
-    rows = tuple(_read_only(a) for a in rows)
+def _search(fill: Fill, per_row: float, rows: Rows, id_type: Any) -> Matches:
     count = len(rows[0])
     offsets = np.empty(count + 1, dtype=np.int64)
     offsets[0] = 0
-    found = np.empty(_room(fill, rows, id_type), dtype=id_type)
+    found = np.empty(_room(fill, per_row, rows, id_type), dtype=id_type)
     row, at = fill(*rows, offsets, found, 0, 0)
     while row < count:
         # Never by less than a half: a row that needs more than there is will find it in the end.
@@ -102,23 +101,23 @@ def _search(fill: Fill, rows: Rows, id_type: Any) -> Matches:
     return Matches(offsets, found)
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Arrow's arrays cannot be written to and others can: to Numba these are two types."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-def _room(fill: Fill, rows: Rows, id_type: Any) -> int:
+def _room(fill: Fill, per_row: float, rows: Rows, id_type: Any) -> int:
     """An array that will do, by what some rows far apart need, and a tenth more.
 
     Memory that is never written costs nothing, so a guess may be generous.
     """
     count = len(rows[0])
     if count <= 4 * SAMPLE:
-        return 64 * count + 1_024
+        return int(max(64, 1.25 * per_row) * count) + 1_024
     sample = tuple(np.ascontiguousarray(a[:: count // SAMPLE]) for a in rows)
-    taken = len(_search(fill, sample, id_type)) / len(sample[0])
+    taken = len(_search(fill, per_row, sample, id_type)) / len(sample[0])
     return int(count * (1.1 * taken + 1)) + 1_024 + SLACK
 
 

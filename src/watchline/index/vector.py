@@ -60,6 +60,11 @@ def lowest(bits: Any) -> int:
     return (int(bits) & -int(bits)).bit_length() - 1
 
 
+def ones(bits: Any) -> int:
+    """How many bits of a number are set."""
+    return int(bits).bit_count()
+
+
 def bit_length(value: Int) -> int:
     """Bits of a number that is not negative; zero has none."""
     return int(value).bit_length()
@@ -181,11 +186,9 @@ def _compiled_and_words(
     )
 
 
-def transpose_bits(
-    target: npt.NDArray[np.uint8], at: Int, rows: Words, first: Int, word: Int
-) -> None:
-    """Bit i of rows[first + k, word] becomes bit k of target[at + i], for k to 8 and i to 64."""
-    eight = np.ascontiguousarray(rows[int(first) : int(first) + 8, int(word)])
+def transpose_bits(target: npt.NDArray[np.uint8], at: Int, words: Words, first: Int) -> None:
+    """Bit i of words[first + k] becomes bit k of target[at + i], for k to 8 and i to 64."""
+    eight = np.ascontiguousarray(words[int(first) : int(first) + 8])
     bits = np.unpackbits(eight.view(np.uint8).reshape(8, 8), axis=1, bitorder="little")
     target[int(at) : int(at) + 64] = np.packbits(bits, axis=0, bitorder="little")[0]
 
@@ -196,6 +199,80 @@ def pick(
     """The elements of source[of : of + 8] whose bit is set, to target[at …]; eight are written."""
     chosen = source[int(of) : int(of) + 8][PICKS[int(bits)]]
     target[int(at) : int(at) + 8] = chosen
+
+
+def reached(
+    codes: npt.NDArray[np.uint16],
+    at: Int,
+    low: npt.NDArray[np.uint16],
+    high: npt.NDArray[np.uint16],
+) -> tuple[Any, Any]:
+    """Which of the 64 columns of codes[at] reach from `low` to `high`, and which just do, as bits.
+
+    The rows are a lower and an upper code for each dimension. A column reaches if its lower code is
+    not above `high` and its upper code not below `low`, everywhere; it just does if some are equal.
+    """
+    lower, upper = codes[at, 0::2], codes[at, 1::2]
+    reaches = (lower <= high[:, None]) & (upper >= low[:, None])
+    equal = (lower == high[:, None]) | (upper == low[:, None])
+    powers = np.uint64(1) << np.arange(LANES, dtype=np.uint64)
+    return powers[reaches.all(axis=0)].sum(), powers[equal.any(axis=0)].sum()
+
+
+@intrinsic
+def _reached(
+    typing: Any, codes: Any, at: Any, low: Any, high: Any
+) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        i16, i64 = ir.IntType(16), ir.IntType(64)
+        lanes, flags = ir.VectorType(i16, LANES), ir.VectorType(ir.IntType(1), LANES)
+        table = context.make_array(signature.args[0])(context, builder, values[0])
+        ends = [context.make_array(signature.args[i])(context, builder, values[i]) for i in (2, 3)]
+        sides = cgutils.unpack_tuple(builder, table.shape, 3)[1]
+        rows = builder.bitcast(table.data, lanes.as_pointer())
+        first = builder.mul(values[1], sides)
+        # Kept as whole numbers of all ones or zeros, which stay in registers.
+        outside, equal = (
+            cgutils.alloca_once_value(builder, ir.Constant(lanes, None)) for _ in "12"
+        )
+
+        def lane(array: Any, d: Any) -> Any:
+            one = builder.load(builder.gep(array.data, [d]))
+            start = builder.insert_element(
+                ir.Constant(lanes, ir.Undefined), one, ir.Constant(ir.IntType(32), 0)
+            )
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
+            return builder.shuffle_vector(start, ir.Constant(lanes, ir.Undefined), zeros)
+
+        def add(total: Any, found: Any) -> None:
+            builder.store(builder.or_(builder.load(total), builder.sext(found, lanes)), total)
+
+        with cgutils.for_range(builder, cgutils.unpack_tuple(builder, ends[0].shape, 1)[0]) as loop:
+            low_d, high_d = (lane(array, loop.index) for array in ends)
+            at_d = builder.add(first, builder.mul(loop.index, ir.Constant(i64, 2)))
+            lower = builder.load(builder.gep(rows, [at_d]), align=2)
+            after = builder.add(at_d, ir.Constant(i64, 1))
+            upper = builder.load(builder.gep(rows, [after]), align=2)
+            add(outside, builder.icmp_unsigned(">", lower, high_d))
+            add(outside, builder.icmp_unsigned("<", upper, low_d))
+            add(equal, builder.icmp_unsigned("==", lower, high_d))
+            add(equal, builder.icmp_unsigned("==", upper, low_d))
+        none = ir.Constant(lanes, None)
+        inside = builder.icmp_unsigned("==", builder.load(outside), none)
+        near = builder.icmp_unsigned("!=", builder.load(equal), none)
+        found = [builder.bitcast(bits, i64) for bits in (inside, near)]
+        assert inside.type == flags
+        return context.make_tuple(builder, signature.return_type, found)
+
+    bits = types.containers.UniTuple(types.uint64, 2)
+    return bits(codes, types.uint64, low, high), generate
+
+
+@overload(reached, strict=False)
+def _compiled_reached(
+    codes: Any, at: Any, low: Any, high: Any
+) -> Any:  # pragma: no cover - compiles
+    return lambda codes, at, low, high: _reached(codes, np.uint64(at), low, high)
 
 
 # For each byte the places of its bits, the lowest first, and the number of them.
@@ -212,19 +289,14 @@ CAN_PICK = bool(llvm.get_host_cpu_features().get("avx2", False))
 
 @intrinsic
 def _transpose_bits(
-    typing: Any, target: Any, at: Any, rows: Any, first: Any, word: Any
+    typing: Any, target: Any, at: Any, words: Any, first: Any
 ) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         i64, i32 = ir.IntType(64), ir.IntType(32)
-        found = context.make_array(signature.args[2])(context, builder, values[2])
-        words = cgutils.unpack_tuple(builder, found.shape, 2)[1]
-        start = builder.add(builder.mul(values[3], words), values[4])
         eight = ir.VectorType(i64, 8)
-        block = ir.Constant(eight, ir.Undefined)
-        for k in range(8):
-            place = builder.add(start, builder.mul(words, ir.Constant(i64, k)))
-            row = builder.load(builder.gep(found.data, [place]), align=8)
-            block = builder.insert_element(block, row, ir.Constant(i32, k))
+        out_of = context.make_array(signature.args[2])(context, builder, values[2]).data
+        out_of = builder.bitcast(builder.gep(out_of, [values[3]]), eight.as_pointer())
+        block = builder.load(out_of, align=8)
         # First whole bytes change places, then the bits of each square of eight bytes.
         in_bytes = ir.VectorType(ir.IntType(8), 64)
         swapped = ir.Constant(ir.VectorType(i32, 64), [8 * (i % 8) + i // 8 for i in range(64)])
@@ -240,7 +312,7 @@ def _transpose_bits(
         builder.store(block, into, align=1)
         return context.get_dummy_value()
 
-    return types.void(target, types.uint64, rows, types.uint64, types.uint64), generate
+    return types.void(target, types.uint64, words, types.uint64), generate
 
 
 # How far apart the two bits are that a step exchanges, and the lower ones of them.
@@ -249,10 +321,10 @@ _SQUARE = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F
 
 @overload(transpose_bits, strict=False)
 def _compiled_transpose_bits(
-    target: Any, at: Any, rows: Any, first: Any, word: Any
+    target: Any, at: Any, words: Any, first: Any
 ) -> Any:  # pragma: no cover - compiles
-    return lambda target, at, rows, first, word: _transpose_bits(
-        target, np.uint64(at), rows, np.uint64(first), np.uint64(word)
+    return lambda target, at, words, first: _transpose_bits(
+        target, np.uint64(at), words, np.uint64(first)
     )
 
 
@@ -314,6 +386,19 @@ def _lowest(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
         return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic
+def _ones(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.ctpop(values[0])
+
+    return types.int64(types.uint64), generate
+
+
+@overload(ones, strict=False)
+def _compiled_ones(bits: Any) -> Any:  # pragma: no cover - compiles
+    return lambda bits: _ones(np.uint64(bits))
 
 
 @overload(zeros, strict=False)

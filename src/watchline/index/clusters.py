@@ -1,0 +1,437 @@
+"""Data clusters: rows that lie together, compared with boxes by the bits of masks.
+
+In each dimension the values of a cluster are sorted, and for every place in that order there is a
+mask of the rows before it and one of those from it on. A bound falls on a place, found in a table
+by its code, and the rows within a box are the conjunction of the masks of its bounds. Only bounds
+that come between the rows of the cluster are asked for theirs: what a box does not bound, or bounds
+so widely that all rows are within, costs nothing.
+
+Boxes are taken a block at a time, one side after the other, so that the side's tables and the
+block's masks stay in the nearest cache. What is left of a mask is kept word by word: for each 64
+rows, the ids of the boxes that hold some of them, and which.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.hits import Hits
+from watchline.index.mlgf import (
+    CEILING,
+    FLOOR,
+    PAGE,
+    Codes,
+    MultilevelGridFile,
+    Room,
+    Tree,
+    boxes_within,
+    longer,
+    pages_within,
+    room_for,
+)
+from watchline.index.table import Doubles, Int, Integers
+from watchline.index.vector import (
+    Lanes,
+    Words,
+    and_words,
+    leaf,
+    lowest,
+    prefetch_row,
+    set_words,
+)
+
+# Boxes that are compared together.
+BLOCK = 512
+
+
+def join(
+    file: MultilevelGridFile,
+    lo: Doubles,
+    hi: Doubles,
+    points: Doubles,
+    codes: Codes,
+    order: Integers,
+    size: int,
+    boxes: float,
+    id_type: Any,
+) -> Hits:
+    """Clusters of `size` rows in this order with all boxes; each will meet about so many."""
+    clusters, words = -(-len(order) // size), size // 64
+    starts = np.zeros(clusters * words, np.int64)
+    counts = np.zeros(clusters * words, np.int64)
+    # Memory that is never written costs nothing.
+    room = int(1.2 * boxes * words * clusters) + 64 * BLOCK
+    ids, masks = np.empty(room, id_type), np.empty(room, np.uint64)
+    tables = _tables(file, size, len(lo))
+    lanes = (0,) * words
+    done, at = 0, 0
+    while done < clusters:
+        done, at, wanted = _join(
+            file.tree,
+            lo,
+            hi,
+            tables,
+            points,
+            codes,
+            order,
+            done,
+            at,
+            starts,
+            counts,
+            ids,
+            masks,
+            lanes,
+        )
+        if wanted:
+            room = max(at + wanted, 3 * room // 2)
+            ids, masks = longer(ids, room), longer(masks, room)
+    return Hits(order, starts, counts, ids, masks, at)
+
+
+class Tables(NamedTuple):
+    """What is known of a cluster, in arrays that all clusters of a batch share."""
+
+    # By dimension: the values in order and their rows; how many of them are numbers.
+    values: Doubles
+    rows: Integers
+    counts: Integers
+    # By dimension: the least and the greatest code.
+    low: Codes
+    high: Codes
+    # By dimension: the codes of the bounds that set some rows apart. If rows have no number there,
+    # all do: a bound, however wide, does not hold them.
+    first: Codes
+    last: Codes
+    # The dimensions, those in which the cluster is widest first: there most boxes drop out.
+    dims: Integers
+    # By dimension and cell: how many values are in cells before it.
+    ranks: npt.NDArray[np.uint16]
+    # By side and place: the rows at places before it (for an upper bound) or from it on.
+    masks: Words
+    # Room to sort and to search.
+    keys: npt.NDArray[np.uint32]
+    other: npt.NDArray[np.uint32]
+    room: Room
+    # The boxes met: page and place in it. Of a block of them, those asked, their codes, and masks.
+    boxes: npt.NDArray[np.uint64]
+    asked: npt.NDArray[np.uint32]
+    codes: npt.NDArray[np.uint32]
+    narrowed: Words
+    # The mask of all rows.
+    every: Words
+    # Boxes of a block with a bound in a cell of which the cluster has values: box and place.
+    close: npt.NDArray[np.uint64]
+    # Boxes of a block: where their codes begin.
+    base: Words
+
+
+def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
+    dims, words = file.dims, size // 64
+    return Tables(
+        values=np.empty((dims, size)),
+        rows=np.empty((dims, size), np.int64),
+        counts=np.empty(dims, np.int64),
+        low=np.empty(dims, np.uint16),
+        high=np.empty(dims, np.uint16),
+        first=np.empty(dims, np.uint16),
+        last=np.empty(dims, np.uint16),
+        dims=np.arange(dims),
+        ranks=np.empty((dims, file.scales.size + 1), np.uint16),
+        masks=np.empty((2 * dims, size + 1, words), np.uint64),
+        keys=np.empty(size, np.uint32),
+        other=np.empty(size, np.uint32),
+        room=room_for(file.tree),
+        boxes=np.empty(most, np.uint64),
+        asked=np.empty(BLOCK, np.uint32),
+        codes=np.empty(BLOCK, np.uint32),
+        narrowed=np.empty((BLOCK, words), np.uint64),
+        every=np.empty((1, words), np.uint64),
+        close=np.empty(BLOCK, np.uint64),
+        base=np.empty(BLOCK, np.uint64),
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def _join(
+    tree: Tree,
+    lo: Doubles,
+    hi: Doubles,
+    tables: Tables,
+    points: Doubles,
+    codes: Codes,
+    order: Integers,
+    done: int,
+    at: int,
+    starts: Integers,
+    counts: Integers,
+    ids: npt.NDArray[Any],
+    masks: Words,
+    lanes: Lanes,
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """The clusters from `done` on, until there may be no room for the hits of one.
+
+    Gives how many are done, where the next hits go, and the room the next one wants (0: all are
+    done). The length of `lanes`, the words of a mask, is known when this is compiled.
+    """
+    words = len(lanes)
+    size = 64 * words
+    while done * size < len(order):
+        _tabulate(tables, points, codes, order[done * size : (done + 1) * size], lanes)
+        n = _boxes_met(tree, tables)
+        if at + n * words > len(ids):
+            return done, at, max(1, n * words)
+        for w in range(words):
+            starts[done * words + w] = at + w * n
+        ends = starts[done * words : (done + 1) * words].copy()
+        for begin in range(0, n, BLOCK):
+            _meet(tree, lo, hi, tables, begin, min(BLOCK, n - begin), ids, masks, ends, lanes)
+        for w in range(words):
+            counts[done * words + w] = ends[w] - starts[done * words + w]
+        at += n * words
+        done += 1
+    return done, at, 0
+
+
+@leaf()
+def _boxes_met(tree: Tree, tables: Tables) -> Int:  # pragma: no cover - compiled
+    """Note the boxes that may hold rows of the cluster; their number."""
+    room, boxes = tables.room, tables.boxes
+    n, one = np.uint64(0), np.uint64(1)
+    for i in range(pages_within(tree, tables.low, tables.high, room)):
+        page = np.uint64(room.pages[i])
+        bits = boxes_within(tree, page, tables.low, tables.high)
+        while bits:
+            boxes[n] = page << _PAGE_BITS | np.uint64(lowest(bits))
+            bits &= bits - one
+            n += one
+    return np.int64(n)
+
+
+@nb.njit(cache=True, nogil=True)
+def _tabulate(
+    tables: Tables, points: Doubles, codes: Codes, rows: Integers, lanes: Lanes
+) -> None:  # pragma: no cover - compiled
+    """Sort a cluster's values, and make its tables."""
+    for d in range(points.shape[1]):
+        keys = tables.keys[: len(rows)]
+        for i in range(len(rows)):
+            keys[i] = np.uint32(codes[rows[i], d]) << np.uint32(16) | np.uint32(i)
+        _sort(tables.keys, tables.other, len(rows))
+        values, places = tables.values[d], tables.rows[d]
+        n = 0
+        for i in range(len(rows)):
+            code, place = np.int64(keys[i] >> np.uint32(16)), np.int64(keys[i] & np.uint32(0xFFFF))
+            if code == CEILING:
+                break
+            values[i], places[i] = points[rows[place], d], place
+            n = i + 1
+        tables.counts[d] = n
+        _sort_within(keys, values, places, n)
+        tables.low[d] = keys[0] >> np.uint32(16) if n else CEILING
+        tables.high[d] = keys[n - 1] >> np.uint32(16) if n else FLOOR
+        tables.first[d] = tables.low[d] if n == len(rows) else FLOOR + 1
+        tables.last[d] = tables.high[d] if n == len(rows) else CEILING - 1
+        _rank(tables.ranks[d], keys, n)
+        _mask(tables.masks[2 * d], tables.masks[2 * d + 1], places, n, lanes)
+    _widest_first(tables)
+    last = len(rows)
+    for w in range(len(lanes)):
+        here = min(64, max(0, last - 64 * w))
+        full = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+        tables.every[0, w] = full >> np.uint64(64 - here) if here else np.uint64(0)
+
+
+@leaf()
+def _widest_first(tables: Tables) -> None:  # pragma: no cover - compiled
+    dims = tables.dims
+    for i in range(1, len(dims)):
+        d, at = dims[i], i
+        width = np.int64(tables.high[d]) - np.int64(tables.low[d])
+        while at > 0:
+            other = dims[at - 1]
+            if np.int64(tables.high[other]) - np.int64(tables.low[other]) >= width:
+                break
+            dims[at] = other
+            at -= 1
+        dims[at] = d
+
+
+@nb.njit(cache=True, nogil=True)
+def _sort(
+    keys: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], n: int
+) -> None:  # pragma: no cover - compiled
+    """Sort keys by their upper half, a byte at a time."""
+    ends = np.zeros((2, 256), np.uint32)
+    for i in range(n):
+        ends[0, keys[i] >> np.uint32(16) & np.uint32(255)] += np.uint32(1)
+        ends[1, keys[i] >> np.uint32(24)] += np.uint32(1)
+    for half in range(2):
+        before = np.uint32(0)
+        for byte in range(256):
+            count = ends[half, byte]
+            ends[half, byte] = before
+            before += count
+    for i in range(n):
+        byte = keys[i] >> np.uint32(16) & np.uint32(255)
+        other[ends[0, byte]] = keys[i]
+        ends[0, byte] += np.uint32(1)
+    for i in range(n):
+        byte = other[i] >> np.uint32(24)
+        keys[ends[1, byte]] = other[i]
+        ends[1, byte] += np.uint32(1)
+
+
+@nb.njit(cache=True, nogil=True)
+def _sort_within(
+    keys: npt.NDArray[np.uint32], values: Doubles, places: Integers, n: int
+) -> None:  # pragma: no cover - compiled
+    """Put values of the same code into order."""
+    i = 0
+    while i < n:
+        code, j = keys[i] >> np.uint32(16), i + 1
+        while j < n and keys[j] >> np.uint32(16) == code:
+            j += 1
+        if j - i > 32:
+            order = np.argsort(values[i:j])
+            values[i:j], places[i:j] = values[i:j][order], places[i:j][order]
+        else:
+            for k in range(i + 1, j):
+                value, place, at = values[k], places[k], k
+                while at > i and values[at - 1] > value:
+                    values[at], places[at] = values[at - 1], places[at - 1]
+                    at -= 1
+                values[at], places[at] = value, place
+        i = j
+
+
+@leaf()
+def _rank(
+    ranks: npt.NDArray[np.uint16], keys: npt.NDArray[np.uint32], n: int
+) -> None:  # pragma: no cover - compiled
+    """How many values are in cells before each."""
+    filled: Int = 0
+    for i in range(n):
+        cell = np.int64(keys[i] >> np.uint32(17))
+        if cell >= filled:
+            for k in range(filled, cell + 1):
+                ranks[k] = i
+            filled = cell + 1
+    for k in range(filled, len(ranks)):
+        ranks[k] = n
+
+
+@leaf()
+def _mask(
+    after: Words, before: Words, places: Integers, n: int, lanes: Lanes
+) -> None:  # pragma: no cover - compiled
+    """The rows at places before each place, and those from it on."""
+    for w in range(len(lanes)):
+        before[0, w] = 0
+    for i in range(n):
+        for w in range(len(lanes)):
+            before[i + 1, w] = before[i, w]
+        before[i + 1, places[i] >> 6] |= np.uint64(1) << np.uint64(places[i] & 63)
+    for i in range(n + 1):
+        for w in range(len(lanes)):
+            after[i, w] = before[n, w] & ~before[i, w]
+
+
+@leaf()
+def _meet(
+    tree: Tree,
+    lo: Doubles,
+    hi: Doubles,
+    tables: Tables,
+    begin: int,
+    n: int,
+    ids: npt.NDArray[Any],
+    masks: Words,
+    ends: Integers,
+    lanes: Lanes,
+) -> None:  # pragma: no cover - compiled
+    """The cluster with n of the boxes it met; hits are appended to the list of each word."""
+    boxes = tables.boxes[begin : begin + n]
+    page = np.uint64(tree.codes.shape[1] * PAGE)
+    for e in range(np.uint64(n)):
+        set_words(tables.narrowed, e, tables.every, 0, lanes)
+        tables.base[e] = (boxes[e] >> _PAGE_BITS) * page + (boxes[e] & _IN_PAGE)
+    for i in range(len(tables.dims)):
+        d = tables.dims[i]
+        _ask(tree, lo, tables, boxes, n, 2 * d, lanes)
+        _ask(tree, hi, tables, boxes, n, 2 * d + 1, lanes)
+        if i % 2:
+            n = _left(tables, boxes, n, lanes)
+    for w in range(len(lanes)):
+        at = np.uint64(ends[w])
+        for e in range(np.uint64(n)):
+            word = tables.narrowed[e, w]
+            masks[at] = word
+            ids[at] = tree.ids[boxes[e] >> _PAGE_BITS, boxes[e] & _IN_PAGE]
+            at += np.uint64(word != 0)
+        ends[w] = at
+
+
+_PAGE_BITS, _IN_PAGE = np.uint64(6), np.uint64(PAGE - 1)
+
+
+@leaf(inline="always")
+def _ask(
+    tree: Tree,
+    bounds: Doubles,
+    tables: Tables,
+    boxes: Words,
+    n: int,
+    side: int,
+    lanes: Lanes,
+) -> None:  # pragma: no cover - compiled
+    """Narrow the masks of a block's boxes by their bounds of one side.
+
+    First as if all values of a bound's own cell were within it. Where there are such values, the
+    bound itself is fetched and compared with them afterwards.
+    """
+    d, asked, codes, close = side >> 1, tables.asked, tables.codes, tables.close
+    first, last = np.uint32(tables.first[d]), np.uint32(tables.last[d])
+    one, upper = np.uint64(1), np.uint64(side & 1)
+    flat, column = tree.codes.reshape(-1), np.uint64(side * PAGE)
+    m = np.uint64(0)
+    e: Int
+    for e in range(np.uint64(n)):
+        code = np.uint32(flat[tables.base[e] + column])
+        asked[m], codes[m] = e, code
+        m += np.uint64((first <= code) & (code <= last))
+    ranks, table = tables.ranks[d], tables.masks[side]
+    unsure = np.uint64(0)
+    for i in range(m):
+        e, bound_code = np.uint64(asked[i]), np.uint64(codes[i])
+        cell = (bound_code + one + upper) >> one
+        place, other = ranks[cell], ranks[cell + one - upper - upper]
+        close[unsure] = e
+        unsure += np.uint64((place != other) & (bound_code & one == 0))
+        and_words(tables.narrowed, e, table, place, lanes)
+    for i in range(unsure):
+        box = boxes[close[i]]
+        prefetch_row(bounds, np.uint64(tree.slots[box >> _PAGE_BITS, box & _IN_PAGE]))
+    for i in range(unsure):
+        e = close[i]
+        box = boxes[e]
+        cell = np.uint64(tree.codes[box >> _PAGE_BITS, side, box & _IN_PAGE]) >> one
+        bound = bounds[np.uint64(tree.slots[box >> _PAGE_BITS, box & _IN_PAGE]), d]
+        place = ranks[cell]
+        while place < ranks[cell + one] and tables.values[d, place] < bound:
+            place += one
+        and_words(tables.narrowed, e, table, place, lanes)
+
+
+@leaf(inline="always")
+def _left(tables: Tables, boxes: Words, n: Int, lanes: Lanes) -> Int:  # pragma: no cover - compiled
+    """Keep the boxes of a block that have rows; how many they are."""
+    kept = np.uint64(0)
+    for e in range(np.uint64(n)):
+        some = set_words(tables.narrowed, kept, tables.narrowed, e, lanes)
+        boxes[kept], tables.base[kept] = boxes[e], tables.base[e]
+        kept += np.uint64(some)
+    return np.int64(kept)
