@@ -48,6 +48,7 @@ def test_refused_calls_change_nothing(case: Case) -> None:
     index = wl.index.build(kind, lo, hi, **tuning)
     one = np.zeros((1, dims)), np.ones((1, dims))
     two = np.zeros((2, dims)), np.ones((2, dims))
+    more = np.zeros((1, dims + 3)), np.ones((1, dims + 3))
     flat = np.zeros((2, dims)), np.zeros((2, dims))
     refused: list[tuple[type[Exception], Any]] = [
         (wl.DuplicateQuery, lambda: index.insert([500, 1], *two)),
@@ -57,8 +58,8 @@ def test_refused_calls_change_nothing(case: Case) -> None:
         (wl.InvalidRange, lambda: index.insert([500, 501], *flat)),
         (wl.InvalidRange, lambda: index.insert([500], one[0] * math.nan, one[1])),
         (wl.InvalidRange, lambda: index.insert([500], *two)),
-        (wl.InvalidRange, lambda: index.insert([500], np.zeros((1, 4)), np.ones((1, 4)))),
-        (wl.InvalidRange, lambda: index.stab(np.zeros((1, 4)))),
+        (wl.InvalidRange, lambda: index.insert([500], *more)),
+        (wl.InvalidRange, lambda: index.stab(more[0])),
         (wl.InvalidRange, lambda: index.stab(["x"])),
         (wl.InvalidQuery, lambda: index.insert([1.5], *one)),
         (wl.InvalidQuery, lambda: index.insert([2**63], *one)),
@@ -395,7 +396,8 @@ def test_auto_chooses_and_chooses_again() -> None:
     index.remove(np.arange(4_990))
     assert index.kind == "scan"
     assert wl.index.build("auto", *boxes_of(5_000, 2)).kind == "ces"
-    assert wl.index.build("auto", *boxes_of(5_000, 3)).kind == "scan"
+    assert wl.index.build("auto", *boxes_of(5_000, 3)).kind == "spatialjoin"
+    assert wl.index.build("auto", *boxes_of(100, 3)).kind == "scan"
 
 
 def test_outliers_do_not_spoil_the_cells() -> None:

@@ -418,12 +418,12 @@ def _compiled_bit_length(value: Any) -> Any:  # pragma: no cover - compiles
 
 @overload(prefetch, strict=False)
 def _compiled_prefetch(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
-    return lambda array, at: _prefetch(array, at)
+    return lambda array, at: _prefetch(array, np.int64(at))
 
 
 @overload(prefetch_row, strict=False)
 def _compiled_prefetch_row(array: Any, row: Any) -> Any:  # pragma: no cover - compiles
-    return lambda array, row: _prefetch(array, row)
+    return lambda array, row: _prefetch(array, np.int64(row))
 
 
 @overload(move_block, strict=False)
