@@ -54,10 +54,10 @@ SIZES = (64, 128, 256, 512, 1_024)
 LEAST, MOST = 2_048, 65_536
 # Bytes of the masks kept until the matches of each row are counted.
 KEPT = 2**25
-# Nanoseconds of the cost model, by `bench.spatial table3`. For a cluster: a value sorted, a cell of
-# its tables, a page met. For a box and side met there: asking, and a word of masks. For a row: its
-# place on the curve, and each of its matches.
-SORTED, TABLED, PAGED, ASKED, MASKED, PLACED, FOUND = 12.0, 0.15, 60.0, 4.5, 0.9, 300.0, 2.0
+# Nanoseconds of the cost model. For a cluster: a value sorted, a cell of its tables, a page met.
+# For a box and side met: asking, and a word of masks. For a row: its place, and each value's code.
+SORTED, TABLED, PAGED, ASKED, MASKED = 12.0, 0.15, 60.0, 4.5, 0.9
+PLACED, CODED = 300.0, 60.0
 # Boxes that an estimate is made from.
 MODEL = 4_096
 # Clusters of each size that are looked at to choose one, and searches until that is done again.
@@ -100,7 +100,7 @@ class SpatialJoinIndex(Index):
 
     def _add(self, slots: Slots) -> None:
         boxes = self._boxes
-        if self._file.entered + len(slots) > GROWN * self._file.built_for + 256:
+        if self._file.entered + len(slots) > GROWN * self._file.built_for + 32:
             self._build()
         else:
             self._file.add(slots, boxes)
@@ -239,7 +239,7 @@ class SpatialJoinIndex(Index):
 
     def estimate(self, lo: Doubles, hi: Doubles) -> float:
         step = 1 + len(lo) // MODEL
-        model = SpatialJoinIndex(self.dims, lenient=self._lenient)
+        model = SpatialJoinIndex(self.dims, self._cluster_rows, self._lenient)
         few, most = lo[::step], hi[::step]
         model.insert(np.arange(len(few)), few, most)
         return model._guess(len(lo) / max(1, len(few)))
@@ -248,7 +248,8 @@ class SpatialJoinIndex(Index):
     def nanoseconds(self) -> float:
         if not self._choices:
             return self._guess(1.0)
-        return PLACED + min(choice.nanoseconds for choice in self._choices.values())
+        least = min(choice.nanoseconds for choice in self._choices.values())
+        return PLACED + CODED * self.dims + least
 
     def _guess(self, share: float) -> float:
         """The cost of a row that is made up of the boxes' own bounds."""
@@ -256,7 +257,7 @@ class SpatialJoinIndex(Index):
         picked = np.random.default_rng(0).integers(0, counts, (2 * LEAST, self.dims))
         codes = (2 * (picked + 2)).astype(np.uint16)
         order = curve_order(codes, self._dims_by_use(), np.arange(len(codes)))
-        return PLACED + self._cheapest(codes, order, share).nanoseconds
+        return PLACED + CODED * self.dims + self._cheapest(codes, order, share).nanoseconds
 
 
 @dataclass

@@ -134,7 +134,12 @@ class PartSearch:
 
 def long_runs(part: Part) -> list[int]:
     """The runs that are worth an index."""
-    many = limits.MANY if part.key is None else limits.MANY_BELOW_KEY
+    if part.key is not None:
+        many = limits.MANY_BELOW_KEY
+    elif len(part.axes) > limits.MAX_AXES or np.isnan(part.hi).any():
+        many = limits.MANY_JOINED
+    else:
+        many = limits.MANY
     return np.flatnonzero(np.diff(part.starts) > many).tolist() if part.axes else []
 
 
