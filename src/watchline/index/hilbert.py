@@ -16,7 +16,7 @@ from watchline.index.table import Int, Integers
 
 # Bits of a place on the curve. It is as fine as they allow: a grid of 256 cells a side at most.
 BITS, FINEST = 32, 8
-# More dimensions than this and halving each once is too much: the curve is of the first.
+# The curve is of so many dimensions at most: halving each of them once makes cells enough.
 MOST = 16
 
 

@@ -97,7 +97,10 @@ class MultilevelGridFile:
         self.clear()
 
     def clear(self) -> None:
+        # How many boxes the scales were made for, and how many were entered, these included.
         self.built_for = self.entered = 0
+        # The dimensions that those bounded, the one that most did first.
+        self.dims_by_use: Integers = np.empty(0, np.int64)
         self._make(scales_of(np.empty((0, self.dims)), np.empty((0, self.dims))), 0)
 
     @property
@@ -107,7 +110,10 @@ class MultilevelGridFile:
     def build(self, boxes: BoxTable) -> None:
         """Anew, with scales for the boxes there are."""
         slots = boxes.living()
-        self._make(scales_of(boxes.lo[slots], boxes.hi[slots]), len(boxes.rows))
+        lo, hi = boxes.lo[slots], boxes.hi[slots]
+        self._make(scales_of(lo, hi), len(boxes.rows))
+        used = np.isfinite(lo).sum(axis=0) + np.isfinite(hi).sum(axis=0)
+        self.dims_by_use = np.argsort(-used, kind="stable")[: np.count_nonzero(used)]
         self.built_for, self.entered = len(slots), 0
         self.add(slots, boxes)
 

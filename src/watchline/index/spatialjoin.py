@@ -192,7 +192,7 @@ class SpatialJoinIndex(Index):
         file = self._file
         codes, whole = encode(file.scales, points)
         rows = np.arange(len(points)) if self._lenient else np.flatnonzero(whole)
-        order = curve_order(codes, self._dims_by_use(), rows)
+        order = curve_order(codes, file.dims_by_use, rows)
         choice = self._choice(codes, order)
         return join(
             file,
@@ -205,10 +205,6 @@ class SpatialJoinIndex(Index):
             choice.boxes,
             id_type,
         )
-
-    def _dims_by_use(self) -> Integers:
-        """The dimensions that boxes bound, those that most bound first."""
-        return np.flatnonzero(self._file.scales.counts)
 
     def _choice(self, codes: Codes, order: Integers) -> Choice:
         """The size of clusters that costs least for rows like these.
@@ -256,7 +252,7 @@ class SpatialJoinIndex(Index):
         counts = np.maximum(self._file.scales.counts, 1)
         picked = np.random.default_rng(0).integers(0, counts, (2 * LEAST, self.dims))
         codes = (2 * (picked + 2)).astype(np.uint16)
-        order = curve_order(codes, self._dims_by_use(), np.arange(len(codes)))
+        order = curve_order(codes, self._file.dims_by_use, np.arange(len(codes)))
         return PLACED + CODED * self.dims + self._cheapest(codes, order, share).nanoseconds
 
 
