@@ -806,6 +806,23 @@ def test_columns_reach_and_just_do() -> None:
                 assert int(found[1]) >> k & 1 == ((lower == high) | (upper == low)).any()
 
 
+def test_codes_between_two() -> None:
+    rng = np.random.default_rng(28)
+
+    @nb.njit
+    def compiled(codes: Any, at: int, side: int, first: int, last: int) -> Any:
+        return vector.between(codes, at, side, first, last)
+
+    codes = rng.integers(0, 12, (3, 4, 64)).astype(np.uint16)
+    codes[codes == 11] = CEILING
+    for at, side in itertools.product(range(3), range(4)):
+        for first, last in ((0, CEILING), (1, CEILING - 1), (3, 7), (5, 5), (8, 2)):
+            found = compiled(codes, at, side, first, last)
+            assert found == vector.between(codes, at, side, first, last)
+            inside = [first <= code <= last for code in codes[at, side].tolist()]
+            assert [bool(int(found) >> k & 1) for k in range(64)] == inside
+
+
 def test_eight_are_picked_with_and_without_the_instruction(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

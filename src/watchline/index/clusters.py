@@ -6,9 +6,10 @@ by its code, and the rows within a box are the conjunction of the masks of its b
 that come between the rows of the cluster are asked for theirs: what a box does not bound, or bounds
 so widely that all rows are within, costs nothing.
 
-Boxes are taken a block at a time, one side after the other, so that the side's tables and the
-block's masks stay in the nearest cache. What is left of a mask is kept word by word: for each 64
-rows, the ids of the boxes that hold some of them, and which.
+Pages are taken a block at a time, one side after the other, so that the side's tables and the
+block's masks stay in the nearest cache. Which boxes of a page are asked is one comparison of all,
+and the bits of a word. What is left of a mask is kept word by word: for each 64 rows, the ids of
+the boxes that hold some of them, and which.
 """
 
 from __future__ import annotations
@@ -33,19 +34,21 @@ from watchline.index.mlgf import (
     pages_within,
     room_for,
 )
-from watchline.index.table import Doubles, Int, Integers
+from watchline.index.table import Doubles, Int, Integers, Slots
 from watchline.index.vector import (
     Lanes,
     Words,
     and_words,
+    between,
     leaf,
     lowest,
+    ones,
     prefetch_row,
     set_words,
 )
 
-# Boxes that are compared together.
-BLOCK = 512
+# Pages whose boxes are compared together.
+BLOCK = 8
 
 
 def join(
@@ -64,9 +67,9 @@ def join(
     starts = np.zeros(clusters * words, np.int64)
     counts = np.zeros(clusters * words, np.int64)
     # Memory that is never written costs nothing.
-    room = int(1.2 * boxes * words * clusters) + 64 * BLOCK
+    room = int(1.2 * boxes * words * clusters) + 4_096
     ids, masks = np.empty(room, id_type), np.empty(room, np.uint64)
-    tables = _tables(file, size, len(lo))
+    tables = _tables(file, size)
     lanes = (0,) * words
     done, at = 0, 0
     while done < clusters:
@@ -116,20 +119,17 @@ class Tables(NamedTuple):
     keys: npt.NDArray[np.uint32]
     other: npt.NDArray[np.uint32]
     room: Room
-    # The boxes met: page and place in it. Of a block of them, those asked, their codes, and masks.
-    boxes: npt.NDArray[np.uint64]
-    asked: npt.NDArray[np.uint32]
-    codes: npt.NDArray[np.uint32]
+    # By page met: the boxes that may still hold rows, as bits.
+    left: Words
+    # By box of a block: its mask.
     narrowed: Words
     # The mask of all rows.
     every: Words
-    # Boxes of a block with a bound in a cell of which the cluster has values: box and place.
-    close: npt.NDArray[np.uint64]
-    # Boxes of a block: where their codes begin.
-    base: Words
+    # Boxes of a block with a bound in a cell of which the cluster has values.
+    close: Words
 
 
-def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
+def _tables(file: MultilevelGridFile, size: int) -> Tables:
     dims, words = file.dims, size // 64
     return Tables(
         values=np.empty((dims, size)),
@@ -145,13 +145,10 @@ def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
         keys=np.empty(size, np.uint32),
         other=np.empty(size, np.uint32),
         room=room_for(file.tree),
-        boxes=np.empty(most, np.uint64),
-        asked=np.empty(BLOCK, np.uint32),
-        codes=np.empty(BLOCK, np.uint32),
-        narrowed=np.empty((BLOCK, words), np.uint64),
+        left=np.empty(len(file.tree.filled), np.uint64),
+        narrowed=np.empty((BLOCK * PAGE, words), np.uint64),
         every=np.empty((1, words), np.uint64),
-        close=np.empty(BLOCK, np.uint64),
-        base=np.empty(BLOCK, np.uint64),
+        close=np.empty(BLOCK * PAGE, np.uint64),
     )
 
 
@@ -181,14 +178,15 @@ def _join(
     size = 64 * words
     while done * size < len(order):
         _tabulate(tables, points, codes, order[done * size : (done + 1) * size], lanes)
-        n = _boxes_met(tree, tables)
+        pages, n = _boxes_met(tree, tables)
         if at + n * words > len(ids):
             return done, at, max(1, n * words)
         for w in range(words):
             starts[done * words + w] = at + w * n
         ends = starts[done * words : (done + 1) * words].copy()
-        for begin in range(0, n, BLOCK):
-            _meet(tree, lo, hi, tables, begin, min(BLOCK, n - begin), ids, masks, ends, lanes)
+        for begin in range(0, pages, BLOCK):
+            last = min(begin + BLOCK, pages)
+            _meet(tree, lo, hi, tables, begin, last, ids, masks, ends, lanes)
         for w in range(words):
             counts[done * words + w] = ends[w] - starts[done * words + w]
         at += n * words
@@ -197,18 +195,15 @@ def _join(
 
 
 @leaf()
-def _boxes_met(tree: Tree, tables: Tables) -> Int:  # pragma: no cover - compiled
-    """Note the boxes that may hold rows of the cluster; their number."""
-    room, boxes = tables.room, tables.boxes
-    n, one = np.uint64(0), np.uint64(1)
-    for i in range(pages_within(tree, tables.low, tables.high, room)):
-        page = np.uint64(room.pages[i])
-        bits = boxes_within(tree, page, tables.low, tables.high)
-        while bits:
-            boxes[n] = page << _PAGE_BITS | np.uint64(lowest(bits))
-            bits &= bits - one
-            n += one
-    return np.int64(n)
+def _boxes_met(tree: Tree, tables: Tables) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Note which boxes may hold rows of the cluster; how many pages and boxes there are."""
+    pages = pages_within(tree, tables.low, tables.high, tables.room)
+    boxes = 0
+    for i in range(pages):
+        bits = boxes_within(tree, np.int64(tables.room.pages[i]), tables.low, tables.high)
+        tables.left[i] = bits
+        boxes += ones(bits)
+    return pages, boxes
 
 
 @nb.njit(cache=True, nogil=True)
@@ -347,35 +342,37 @@ def _meet(
     hi: Doubles,
     tables: Tables,
     begin: int,
-    n: int,
+    end: int,
     ids: npt.NDArray[Any],
     masks: Words,
     ends: Integers,
     lanes: Lanes,
 ) -> None:  # pragma: no cover - compiled
-    """The cluster with n of the boxes it met; hits are appended to the list of each word."""
-    boxes = tables.boxes[begin : begin + n]
-    page = np.uint64(tree.codes.shape[1] * PAGE)
-    for e in range(np.uint64(n)):
-        set_words(tables.narrowed, e, tables.every, 0, lanes)
-        tables.base[e] = (boxes[e] >> _PAGE_BITS) * page + (boxes[e] & _IN_PAGE)
+    """The cluster with the pages begin:end of those it met; hits are appended to the list of each
+    word."""
+    pages, left = tables.room.pages[begin:end], tables.left[begin:end]
+    one = np.uint64(1)
+    for i in range(len(pages)):
+        bits = left[i]
+        while bits:
+            set_words(tables.narrowed, i * PAGE + lowest(bits), tables.every, 0, lanes)
+            bits &= bits - one
     for i in range(len(tables.dims)):
         d = tables.dims[i]
-        _ask(tree, lo, tables, boxes, n, 2 * d, lanes)
-        _ask(tree, hi, tables, boxes, n, 2 * d + 1, lanes)
-        if i % 2:
-            n = _left(tables, boxes, n, lanes)
-    for w in range(len(lanes)):
-        at = np.uint64(ends[w])
-        for e in range(np.uint64(n)):
-            word = tables.narrowed[e, w]
-            masks[at] = word
-            ids[at] = tree.ids[boxes[e] >> _PAGE_BITS, boxes[e] & _IN_PAGE]
-            at += np.uint64(word != 0)
-        ends[w] = at
-
-
-_PAGE_BITS, _IN_PAGE = np.uint64(6), np.uint64(PAGE - 1)
+        _ask(tree, lo, tables, pages, left, 2 * d, lanes)
+        _ask(tree, hi, tables, pages, left, 2 * d + 1, lanes)
+        if i % 2 or i == len(tables.dims) - 1:
+            _drop(tables, left, lanes)
+    for i in range(len(pages)):
+        bits = left[i]
+        while bits:
+            k = lowest(bits)
+            bits &= bits - one
+            label = tree.ids[pages[i], k]
+            for w in range(len(lanes)):
+                word, at = tables.narrowed[i * PAGE + k, w], np.uint64(ends[w])
+                masks[at], ids[at] = word, label
+                ends[w] = at + np.uint64(word != 0)
 
 
 @leaf(inline="always")
@@ -383,8 +380,8 @@ def _ask(
     tree: Tree,
     bounds: Doubles,
     tables: Tables,
-    boxes: Words,
-    n: int,
+    pages: Slots,
+    left: Words,
     side: int,
     lanes: Lanes,
 ) -> None:  # pragma: no cover - compiled
@@ -393,45 +390,49 @@ def _ask(
     First as if all values of a bound's own cell were within it. Where there are such values, the
     bound itself is fetched and compared with them afterwards.
     """
-    d, asked, codes, close = side >> 1, tables.asked, tables.codes, tables.close
-    first, last = np.uint32(tables.first[d]), np.uint32(tables.last[d])
+    d, close = side >> 1, tables.close
     one, upper = np.uint64(1), np.uint64(side & 1)
-    flat, column = tree.codes.reshape(-1), np.uint64(side * PAGE)
-    m = np.uint64(0)
-    e: Int
-    for e in range(np.uint64(n)):
-        code = np.uint32(flat[tables.base[e] + column])
-        asked[m], codes[m] = e, code
-        m += np.uint64((first <= code) & (code <= last))
     ranks, table = tables.ranks[d], tables.masks[side]
     unsure = np.uint64(0)
-    for i in range(m):
-        e, bound_code = np.uint64(asked[i]), np.uint64(codes[i])
-        cell = (bound_code + one + upper) >> one
-        place, other = ranks[cell], ranks[cell + one - upper - upper]
-        close[unsure] = e
-        unsure += np.uint64((place != other) & (bound_code & one == 0))
-        and_words(tables.narrowed, e, table, place, lanes)
-    for i in range(unsure):
-        box = boxes[close[i]]
-        prefetch_row(bounds, np.uint64(tree.slots[box >> _PAGE_BITS, box & _IN_PAGE]))
+    for i in range(len(pages)):
+        page = np.uint64(pages[i])
+        bits = left[i] & between(tree.codes, page, side, tables.first[d], tables.last[d])
+        while bits:
+            k = np.uint64(lowest(bits))
+            bits &= bits - one
+            code = np.uint64(tree.codes[page, side, k])
+            cell = (code + one + upper) >> one
+            place, other = ranks[cell], ranks[cell + one - upper - upper]
+            e = np.uint64(i * PAGE) + k
+            close[unsure] = e
+            unsure += np.uint64((place != other) & (code & one == 0))
+            and_words(tables.narrowed, e, table, place, lanes)
     for i in range(unsure):
         e = close[i]
-        box = boxes[e]
-        cell = np.uint64(tree.codes[box >> _PAGE_BITS, side, box & _IN_PAGE]) >> one
-        bound = bounds[np.uint64(tree.slots[box >> _PAGE_BITS, box & _IN_PAGE]), d]
+        prefetch_row(bounds, np.uint64(tree.slots[pages[e >> _PAGE_BITS], e & _IN_PAGE]))
+    for i in range(unsure):
+        e = close[i]
+        page = np.uint64(pages[e >> _PAGE_BITS])
+        bound = bounds[np.uint64(tree.slots[page, e & _IN_PAGE]), d]
+        cell = np.uint64(tree.codes[page, side, e & _IN_PAGE]) >> one
         place = ranks[cell]
         while place < ranks[cell + one] and tables.values[d, place] < bound:
             place += one
         and_words(tables.narrowed, e, table, place, lanes)
 
 
+_PAGE_BITS, _IN_PAGE = np.uint64(6), np.uint64(PAGE - 1)
+
+
 @leaf(inline="always")
-def _left(tables: Tables, boxes: Words, n: Int, lanes: Lanes) -> Int:  # pragma: no cover - compiled
-    """Keep the boxes of a block that have rows; how many they are."""
-    kept = np.uint64(0)
-    for e in range(np.uint64(n)):
-        some = set_words(tables.narrowed, kept, tables.narrowed, e, lanes)
-        boxes[kept], tables.base[kept] = boxes[e], tables.base[e]
-        kept += np.uint64(some)
-    return np.int64(kept)
+def _drop(tables: Tables, left: Words, lanes: Lanes) -> None:  # pragma: no cover - compiled
+    """Forget the boxes of a block that have no rows."""
+    one = np.uint64(1)
+    for i in range(len(left)):
+        bits, kept = left[i], np.uint64(0)
+        while bits:
+            k = np.uint64(lowest(bits))
+            bits &= bits - one
+            e = np.uint64(i * PAGE) + k
+            kept |= np.uint64(set_words(tables.narrowed, e, tables.narrowed, e, lanes)) << k
+        left[i] = kept

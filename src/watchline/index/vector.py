@@ -236,19 +236,14 @@ def _reached(
             cgutils.alloca_once_value(builder, ir.Constant(lanes, None)) for _ in "12"
         )
 
-        def lane(array: Any, d: Any) -> Any:
-            one = builder.load(builder.gep(array.data, [d]))
-            start = builder.insert_element(
-                ir.Constant(lanes, ir.Undefined), one, ir.Constant(ir.IntType(32), 0)
-            )
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
-            return builder.shuffle_vector(start, ir.Constant(lanes, ir.Undefined), zeros)
-
         def add(total: Any, found: Any) -> None:
             builder.store(builder.or_(builder.load(total), builder.sext(found, lanes)), total)
 
         with cgutils.for_range(builder, cgutils.unpack_tuple(builder, ends[0].shape, 1)[0]) as loop:
-            low_d, high_d = (lane(array, loop.index) for array in ends)
+            low_d, high_d = (
+                _in_all_lanes(builder, lanes, builder.load(builder.gep(array.data, [loop.index])))
+                for array in ends
+            )
             at_d = builder.add(first, builder.mul(loop.index, ir.Constant(i64, 2)))
             lower = builder.load(builder.gep(rows, [at_d]), align=2)
             after = builder.add(at_d, ir.Constant(i64, 1))
@@ -273,6 +268,48 @@ def _compiled_reached(
     codes: Any, at: Any, low: Any, high: Any
 ) -> Any:  # pragma: no cover - compiles
     return lambda codes, at, low, high: _reached(codes, np.uint64(at), low, high)
+
+
+def between(codes: npt.NDArray[np.uint16], at: Int, side: Int, first: Int, last: Int) -> Any:
+    """Which of the 64 codes of codes[at, side] are from `first` to `last`, as bits."""
+    found = (codes[at, side] >= first) & (codes[at, side] <= last)
+    return (np.uint64(1) << np.arange(LANES, dtype=np.uint64))[found].sum()
+
+
+@intrinsic
+def _between(
+    typing: Any, codes: Any, at: Any, side: Any, first: Any, last: Any
+) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        lanes = ir.VectorType(ir.IntType(16), LANES)
+        table = context.make_array(signature.args[0])(context, builder, values[0])
+        sides = cgutils.unpack_tuple(builder, table.shape, 3)[1]
+        row = builder.add(builder.mul(values[1], sides), values[2])
+        rows = builder.bitcast(table.data, lanes.as_pointer())
+        code = builder.load(builder.gep(rows, [row]), align=2)
+        above = builder.icmp_unsigned(">=", code, _in_all_lanes(builder, lanes, values[3]))
+        below = builder.icmp_unsigned("<=", code, _in_all_lanes(builder, lanes, values[4]))
+        return builder.bitcast(builder.and_(above, below), ir.IntType(64))
+
+    row, code = types.uint64, types.uint16
+    return types.uint64(codes, row, row, code, code), generate
+
+
+@overload(between, strict=False)
+def _compiled_between(
+    codes: Any, at: Any, side: Any, first: Any, last: Any
+) -> Any:  # pragma: no cover - compiles
+    return lambda codes, at, side, first, last: _between(
+        codes, np.uint64(at), np.uint64(side), np.uint16(first), np.uint16(last)
+    )
+
+
+def _in_all_lanes(builder: Any, lanes: Any, value: Any) -> Any:  # pragma: no cover - compiles
+    """A vector that has this value everywhere."""
+    i32 = ir.IntType(32)
+    start = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.Constant(i32, 0))
+    zeros = ir.Constant(ir.VectorType(i32, LANES), None)
+    return builder.shuffle_vector(start, ir.Constant(lanes, ir.Undefined), zeros)
 
 
 # For each byte the places of its bits, the lowest first, and the number of them.
