@@ -42,7 +42,6 @@ from watchline.index.vector import (
     between,
     leaf,
     lowest,
-    ones,
     prefetch_row,
     set_words,
 )
@@ -69,7 +68,7 @@ def join(
     # Memory that is never written costs nothing.
     room = int(1.2 * boxes * words * clusters) + 4_096
     ids, masks = np.empty(room, id_type), np.empty(room, np.uint64)
-    tables = _tables(file, size)
+    tables = _tables(file, size, len(lo))
     lanes = (0,) * words
     done, at = 0, 0
     while done < clusters:
@@ -127,9 +126,12 @@ class Tables(NamedTuple):
     every: Words
     # Boxes of a block with a bound in a cell of which the cluster has values.
     close: Words
+    # By word: the hits of the cluster.
+    masks_hit: Words
+    ids_hit: Integers
 
 
-def _tables(file: MultilevelGridFile, size: int) -> Tables:
+def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
     dims, words = file.dims, size // 64
     return Tables(
         values=np.empty((dims, size)),
@@ -149,6 +151,8 @@ def _tables(file: MultilevelGridFile, size: int) -> Tables:
         narrowed=np.empty((BLOCK * PAGE, words), np.uint64),
         every=np.empty((1, words), np.uint64),
         close=np.empty(BLOCK * PAGE, np.uint64),
+        masks_hit=np.empty((words, most), np.uint64),
+        ids_hit=np.empty((words, most), np.int64),
     )
 
 
@@ -178,32 +182,31 @@ def _join(
     size = 64 * words
     while done * size < len(order):
         _tabulate(tables, points, codes, order[done * size : (done + 1) * size], lanes)
-        pages, n = _boxes_met(tree, tables)
-        if at + n * words > len(ids):
-            return done, at, max(1, n * words)
-        for w in range(words):
-            starts[done * words + w] = at + w * n
-        ends = starts[done * words : (done + 1) * words].copy()
+        pages = _boxes_met(tree, tables)
+        counted = counts[done * words : (done + 1) * words]
+        counted[:] = 0
         for begin in range(0, pages, BLOCK):
-            last = min(begin + BLOCK, pages)
-            _meet(tree, lo, hi, tables, begin, last, ids, masks, ends, lanes)
+            _meet(tree, lo, hi, tables, begin, min(begin + BLOCK, pages), counted, lanes)
+        total = counted.sum()
+        if at + total > len(ids):
+            return done, at, total
         for w in range(words):
-            counts[done * words + w] = ends[w] - starts[done * words + w]
-        at += n * words
+            starts[done * words + w] = at
+            for i in range(counted[w]):
+                masks[at + i], ids[at + i] = tables.masks_hit[w, i], tables.ids_hit[w, i]
+            at += counted[w]
         done += 1
     return done, at, 0
 
 
 @leaf()
-def _boxes_met(tree: Tree, tables: Tables) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Note which boxes may hold rows of the cluster; how many pages and boxes there are."""
+def _boxes_met(tree: Tree, tables: Tables) -> int:  # pragma: no cover - compiled
+    """Note which boxes may hold rows of the cluster; of how many pages they are."""
     pages = pages_within(tree, tables.low, tables.high, tables.room)
-    boxes = 0
     for i in range(pages):
-        bits = boxes_within(tree, np.int64(tables.room.pages[i]), tables.low, tables.high)
-        tables.left[i] = bits
-        boxes += ones(bits)
-    return pages, boxes
+        page = np.int64(tables.room.pages[i])
+        tables.left[i] = boxes_within(tree, page, tables.low, tables.high)
+    return pages
 
 
 @nb.njit(cache=True, nogil=True)
@@ -343,9 +346,7 @@ def _meet(
     tables: Tables,
     begin: int,
     end: int,
-    ids: npt.NDArray[Any],
-    masks: Words,
-    ends: Integers,
+    counted: Integers,
     lanes: Lanes,
 ) -> None:  # pragma: no cover - compiled
     """The cluster with the pages begin:end of those it met; hits are appended to the list of each
@@ -370,9 +371,9 @@ def _meet(
             bits &= bits - one
             label = tree.ids[pages[i], k]
             for w in range(len(lanes)):
-                word, at = tables.narrowed[i * PAGE + k, w], np.uint64(ends[w])
-                masks[at], ids[at] = word, label
-                ends[w] = at + np.uint64(word != 0)
+                word, at = tables.narrowed[i * PAGE + k, w], counted[w]
+                tables.masks_hit[w, at], tables.ids_hit[w, at] = word, label
+                counted[w] = at + (word != 0)
 
 
 @leaf(inline="always")

@@ -56,12 +56,12 @@ LEAST, MOST = 2_048, 65_536
 KEPT = 2**25
 # Nanoseconds of the cost model. For a cluster: a value sorted, a cell of its tables, a page met.
 # For a box and side met: asking, and a word of masks. For a row: its place, and each value's code.
-SORTED, TABLED, PAGED, ASKED, MASKED = 12.0, 0.15, 60.0, 3.6, 0.5
+SORTED, TABLED, PAGED, ASKED, MASKED = 12.0, 0.15, 60.0, 3.6, 0.6
 PLACED, CODED = 300.0, 60.0
 # Boxes that an estimate is made from.
 MODEL = 4_096
 # Clusters of each size that are looked at to choose one, and searches until that is done again.
-LOOKS, AGAIN = 3, 16
+LOOKS, AGAIN = 5, 16
 
 
 class SpatialJoinIndex(Index):
