@@ -8,7 +8,10 @@ python -m tests.unjitted border    crossings of borders
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -16,6 +19,20 @@ import numpy as np
 import watchline as wl
 from tests import bordering, indexing
 from watchline.border import AUTO, STABS, WALK, BorderIndex
+
+
+def as_plain_python(*what: str) -> list[str]:
+    """Run this in a process of its own, which must not fail; the cases it tells of."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.unjitted", *what],
+        cwd=Path(__file__).parents[1],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stderr.splitlines()
 
 
 def main(what: str) -> None:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.bordering import World, interleave
 from tests.properties.test_indexes import bound, boxes
+from tests.unjitted import as_plain_python
 from watchline.border import AUTO, STABS, WALK, BorderIndex, DiffRmq, build
 from watchline.border.lists import rank
 
@@ -77,13 +74,4 @@ def test_a_rank_counts_the_keys_up_to_a_value(
 
 def test_kernels_as_plain_python() -> None:
     """The same interleavings with nothing compiled."""
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.unjitted", "border"],
-        cwd=Path(__file__).parents[2],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert len(run.stderr.splitlines()) == len(WAYS) * 2
+    assert len(as_plain_python("border")) == len(WAYS) * 2

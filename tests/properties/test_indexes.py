@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +12,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests.indexing import CASES, NUMBERS, Held, brute, empty, interleave, listed, name
+from tests.unjitted import as_plain_python
 from watchline.index.grid import begins_cell, cell_of, cells_of, edged_axis, equal_axis, span_of
 
 finite = st.sampled_from(NUMBERS) | st.floats(allow_nan=False, allow_infinity=False)
@@ -91,17 +88,7 @@ def test_growth_from_nothing_to_thousands_and_back(kind: str) -> None:
 
 def test_kernels_as_plain_python() -> None:
     """The same interleavings with nothing compiled."""
-    root = Path(__file__).parents[2]
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.unjitted"],
-        cwd=root,
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert len(run.stderr.splitlines()) == len(CASES)
+    assert len(as_plain_python()) == len(CASES)
 
 
 axes = st.one_of(

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests.indexing import NUMBERS, TINY
+from tests.unjitted import as_plain_python
 from watchline.index import Index, result, vector
 from watchline.index.hilbert import _place, curve_order
 from watchline.index.hits import TILE
@@ -850,15 +851,7 @@ def test_eight_are_picked_with_and_without_the_instruction(
 
 def test_the_join_as_plain_python() -> None:
     """Batches and missing values with nothing compiled."""
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.unjitted", "join"],
-        cwd=Path(__file__).parents[2],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    as_plain_python("join")
 
 
 # --- what it says of itself

@@ -20,7 +20,10 @@ import numpy.typing as npt
 from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery
 from watchline.index.result import Matches, search
 from watchline.index.table import BoxTable, Doubles, Integers, Slots
-from watchline.index.tuning import ROW, SCAN
+from watchline.index.tuning import scan_cost
+
+# How much of the matches seen is expected after each search.
+FADE = 0.99
 
 
 class Index(ABC):
@@ -31,7 +34,7 @@ class Index(ABC):
     def __init__(self, dims: int):
         self.dims = dims
         self._boxes = BoxTable(dims)
-        # Matches of a row as last seen: the room that a few rows are given.
+        # The most matches of a row, fading: the room that a few rows are given.
         self._per_row = 0.0
 
     # --- what callers use
@@ -68,7 +71,7 @@ class Index(ABC):
     def estimate(self, lo: Doubles, hi: Doubles) -> float:
         """Nanoseconds a row of a batch costs by the model if these were the boxes; they are not
         taken in. A kind without a model of its own is taken for a scan."""
-        return ROW + SCAN * self.dims * len(lo)
+        return scan_cost(self.dims, len(lo))
 
     @property
     def nanoseconds(self) -> float:
@@ -86,7 +89,7 @@ class Index(ABC):
     def _stab(self, points: Doubles) -> Matches:
         """The answer for checked points, by `_fill` unless a kind knows better."""
         found = search(self._fill, (points,), self._boxes.id_type, self._per_row)
-        self._per_row = len(found) / max(1, len(points))
+        self._per_row = max(FADE * self._per_row, len(found) / max(1, len(points)))
         return found
 
     @property

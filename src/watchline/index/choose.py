@@ -19,7 +19,7 @@ from watchline.index.result import Matches
 from watchline.index.scan import ScanIndex
 from watchline.index.spatialjoin import SpatialJoinIndex
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.tuning import MOVE, ROW, SCAN
+from watchline.index.tuning import MOVE, scan_cost
 
 # So few boxes that no model need be asked.
 FEW = 32
@@ -40,7 +40,7 @@ class AutoIndex(Index):
 
     def _choose(self) -> None:
         chosen: Index = ScanIndex(self.dims)
-        costs = {"scan": ROW + SCAN * self.dims * len(self._boxes)}
+        costs = {"scan": scan_cost(self.dims, len(self._boxes))}
         if len(self._boxes) > FEW:
             best = self._lent(_BEST.get(self.dims, SpatialJoinIndex)(self.dims))
             if isinstance(best, ConstructIndex):

@@ -30,6 +30,7 @@ from watchline.index.mlgf import (
     Room,
     Tree,
     boxes_within,
+    first_bits,
     longer,
     pages_within,
     room_for,
@@ -42,7 +43,7 @@ from watchline.index.vector import (
     between,
     leaf,
     lowest,
-    prefetch_row,
+    prefetch,
     set_words,
 )
 
@@ -97,10 +98,8 @@ def join(
 class Tables(NamedTuple):
     """What is known of a cluster, in arrays that all clusters of a batch share."""
 
-    # By dimension: the values in order and their rows; how many of them are numbers.
+    # By dimension: the values in order, those that are numbers.
     values: Doubles
-    rows: Integers
-    counts: Integers
     # By dimension: the least and the greatest code.
     low: Codes
     high: Codes
@@ -114,7 +113,8 @@ class Tables(NamedTuple):
     ranks: npt.NDArray[np.uint16]
     # By side and place: the rows at places before it (for an upper bound) or from it on.
     masks: Words
-    # Room to sort and to search.
+    # Room to sort and to search, and the rows of a dimension's values.
+    places: Integers
     keys: npt.NDArray[np.uint32]
     other: npt.NDArray[np.uint32]
     room: Room
@@ -135,8 +135,6 @@ def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
     dims, words = file.dims, size // 64
     return Tables(
         values=np.empty((dims, size)),
-        rows=np.empty((dims, size), np.int64),
-        counts=np.empty(dims, np.int64),
         low=np.empty(dims, np.uint16),
         high=np.empty(dims, np.uint16),
         first=np.empty(dims, np.uint16),
@@ -144,6 +142,7 @@ def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
         dims=np.arange(dims),
         ranks=np.empty((dims, file.scales.size + 1), np.uint16),
         masks=np.empty((2 * dims, size + 1, words), np.uint64),
+        places=np.empty(size, np.int64),
         keys=np.empty(size, np.uint32),
         other=np.empty(size, np.uint32),
         room=room_for(file.tree),
@@ -219,7 +218,7 @@ def _tabulate(
         for i in range(len(rows)):
             keys[i] = np.uint32(codes[rows[i], d]) << np.uint32(16) | np.uint32(i)
         _sort(tables.keys, tables.other, len(rows))
-        values, places = tables.values[d], tables.rows[d]
+        values, places = tables.values[d], tables.places
         n = 0
         for i in range(len(rows)):
             code, place = np.int64(keys[i] >> np.uint32(16)), np.int64(keys[i] & np.uint32(0xFFFF))
@@ -227,7 +226,6 @@ def _tabulate(
                 break
             values[i], places[i] = points[rows[place], d], place
             n = i + 1
-        tables.counts[d] = n
         _sort_within(keys, values, places, n)
         tables.low[d] = keys[0] >> np.uint32(16) if n else CEILING
         tables.high[d] = keys[n - 1] >> np.uint32(16) if n else FLOOR
@@ -236,11 +234,8 @@ def _tabulate(
         _rank(tables.ranks[d], keys, n)
         _mask(tables.masks[2 * d], tables.masks[2 * d + 1], places, n, lanes)
     _widest_first(tables)
-    last = len(rows)
     for w in range(len(lanes)):
-        here = min(64, max(0, last - 64 * w))
-        full = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-        tables.every[0, w] = full >> np.uint64(64 - here) if here else np.uint64(0)
+        tables.every[0, w] = first_bits(min(64, max(0, len(rows) - 64 * w)))
 
 
 @leaf()
@@ -410,7 +405,7 @@ def _ask(
             and_words(tables.narrowed, e, table, place, lanes)
     for i in range(unsure):
         e = close[i]
-        prefetch_row(bounds, np.uint64(tree.slots[pages[e >> _PAGE_BITS], e & _IN_PAGE]))
+        prefetch(bounds, np.uint64(tree.slots[pages[e >> _PAGE_BITS], e & _IN_PAGE]))
     for i in range(unsure):
         e = close[i]
         page = np.uint64(pages[e >> _PAGE_BITS])

@@ -180,6 +180,7 @@ class MultilevelGridFile:
 
 
 def longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """A copy with room for so many; what is new is not set."""
     longer = np.empty((max(size, len(array)), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
@@ -262,7 +263,7 @@ def _shut(window: Codes, node: int, k: int) -> None:  # pragma: no cover - compi
     """The window of nothing."""
     for side in range(0, window.shape[1], 2):
         window[node, side, k] = CEILING
-        window[node, side + 1, k] = 0
+        window[node, side + 1, k] = FLOOR
 
 
 @leaf(inline="always")

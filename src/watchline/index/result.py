@@ -116,7 +116,7 @@ def _room(fill: Fill, per_row: float, rows: Rows, id_type: Any) -> int:
     count = len(rows[0])
     if count <= 4 * SAMPLE:
         return int(max(64, 1.25 * per_row) * count) + 1_024
-    sample = tuple(np.ascontiguousarray(a[:: count // SAMPLE]) for a in rows)
+    sample = tuple(read_only(np.ascontiguousarray(a[:: count // SAMPLE])) for a in rows)
     taken = len(_search(fill, per_row, sample, id_type)) / len(sample[0])
     return int(count * (1.1 * taken + 1)) + 1_024 + SLACK
 

@@ -42,7 +42,7 @@ from watchline.index.mlgf import (
     pages_within,
     room_for,
 )
-from watchline.index.result import Matches, read_only, spread
+from watchline.index.result import Matches, spread
 from watchline.index.table import Doubles, Int, Integers, Slots
 from watchline.index.vector import leaf, lowest, reached
 
@@ -80,8 +80,6 @@ class SpatialJoinIndex(Index):
         self._cluster_rows = None if N_dc is None else int(N_dc)
         self._lenient = bool(lenient)
         self._file = MultilevelGridFile(dims)
-        # Arrays that single rows have been answered in.
-        self._spare: list[npt.NDArray[Any]] = []
         # By the bits of the number of rows.
         self._choices: dict[int, Choice] = {}
 
@@ -144,7 +142,7 @@ class SpatialJoinIndex(Index):
 
     def _stab(self, points: Doubles) -> Matches:
         if len(points) <= FEW:
-            return self._one_by_one(read_only(points), self._boxes.id_type)
+            return super()._stab(points)
         return spread(self._joined, (points,), self._boxes.id_type)
 
     def _joined(self, rows: tuple[npt.NDArray[Any], ...], id_type: Any) -> Matches:
@@ -171,22 +169,6 @@ class SpatialJoinIndex(Index):
             row, at = end, taken
         found.resize(at, refcheck=False)
         return Matches(offsets, found)
-
-    def _one_by_one(self, points: Doubles, id_type: Any) -> Matches:
-        """By the immediate mode, into an array that is kept for the next."""
-        offsets = np.empty(len(points) + 1, np.int64)
-        offsets[0] = 0
-        # Taken out as long as it is in use: there may be other threads.
-        spare = self._spare.pop() if self._spare else np.empty(0, id_type)
-        found = spare if spare.dtype == id_type else np.empty(0, id_type)
-        row, at = self._fill(points, offsets, found, 0, 0)
-        while row < len(points):
-            larger = np.empty(2 * len(found) + 1_024, id_type)
-            larger[:at] = found[:at]
-            found = larger
-            row, at = self._fill(points, offsets, found, row, at)
-        self._spare.append(found)
-        return Matches(offsets, found[:at].copy())
 
     def _hits(self, points: Doubles, id_type: Any) -> Hits:
         file = self._file

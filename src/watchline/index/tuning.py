@@ -42,6 +42,11 @@ PRICE, USUAL = 1 / 20, 256
 CROWDED = 16
 
 
+def scan_cost(dims: int, boxes: float) -> float:
+    """Nanoseconds for a row that is compared with all boxes."""
+    return ROW + SCAN * dims * boxes
+
+
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What a sample of boxes costs on some cells: lists in all, lists that a search reads, entries

@@ -25,7 +25,7 @@ from watchline.index.table import Int
 
 BLOCK = 16
 SLACK = BLOCK
-# Elements that `zeros` looks at.
+# Elements that are looked at together: the bits of a word.
 LANES = 64
 
 Words = npt.NDArray[np.uint64]
@@ -38,11 +38,7 @@ leaf = partial(nb.njit, cache=True, nogil=True, _nrt=False)
 
 
 def prefetch(array: npt.NDArray[Any], at: Int) -> None:
-    """Ask for the cache line of array[at]."""
-
-
-def prefetch_row(array: npt.NDArray[Any], row: Int) -> None:
-    """Ask for the cache line of array[row, 0]."""
+    """Ask for the cache line where array[at] begins."""
 
 
 def move_block(target: npt.NDArray[Any], at: Int, source: npt.NDArray[Any], start: Int) -> None:
@@ -225,7 +221,7 @@ def _reached(
 ) -> Any:  # pragma: no cover - compiles
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         i16, i64 = ir.IntType(16), ir.IntType(64)
-        lanes, flags = ir.VectorType(i16, LANES), ir.VectorType(ir.IntType(1), LANES)
+        lanes = ir.VectorType(i16, LANES)
         table = context.make_array(signature.args[0])(context, builder, values[0])
         ends = [context.make_array(signature.args[i])(context, builder, values[i]) for i in (2, 3)]
         sides = cgutils.unpack_tuple(builder, table.shape, 3)[1]
@@ -256,7 +252,6 @@ def _reached(
         inside = builder.icmp_unsigned("==", builder.load(outside), none)
         near = builder.icmp_unsigned("!=", builder.load(equal), none)
         found = [builder.bitcast(bits, i64) for bits in (inside, near)]
-        assert inside.type == flags
         return context.make_tuple(builder, signature.return_type, found)
 
     bits = types.containers.UniTuple(types.uint64, 2)
@@ -456,11 +451,6 @@ def _compiled_bit_length(value: Any) -> Any:  # pragma: no cover - compiles
 @overload(prefetch, strict=False)
 def _compiled_prefetch(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
     return lambda array, at: _prefetch(array, np.int64(at))
-
-
-@overload(prefetch_row, strict=False)
-def _compiled_prefetch_row(array: Any, row: Any) -> Any:  # pragma: no cover - compiles
-    return lambda array, row: _prefetch(array, np.int64(row))
 
 
 @overload(move_block, strict=False)

@@ -7,10 +7,10 @@ comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from watchline.evaluate import Columns
 from watchline.index import Index, build
 from watchline.index.result import search
 from watchline.index.scan import scan_runs
-from watchline.index.tuning import ROW, SCAN
+from watchline.index.tuning import scan_cost
 from watchline.matching import limits
 from watchline.matching.plan import Part
 from watchline.model import MAX_DOUBLE, Attribute, Type
@@ -29,6 +29,8 @@ from watchline.model import MAX_DOUBLE, Attribute, Type
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+
+T = TypeVar("T")
 
 # The kind of index for any number of axes, and for boxes that do not look at all of them.
 ANY = "spatialjoin"
@@ -120,16 +122,21 @@ class PartSearch:
         self, points: Doubles, runs: Integers
     ) -> list[tuple[Integers, npt.NDArray[Any]]]:
         """The rows of each run that has an index."""
-        order = np.argsort(runs, kind="stable")
-        ordered = runs[order]
         pairs = []
-        for run, index in self.indexes.items():
-            first, end = np.searchsorted(ordered, [run, run + 1])
-            if first < end:
-                rows = order[first:end]
-                found = index.stab(points[rows])
-                pairs.append((rows[found.rows()], found.ids))
+        for index, rows in of_each_run(runs, self.indexes):
+            found = index.stab(points[rows])
+            pairs.append((rows[found.rows()], found.ids))
         return pairs
+
+
+def of_each_run(runs: Integers, things: Mapping[int, T]) -> Iterator[tuple[T, Integers]]:
+    """For each run that has a thing, that and the places in `runs` where it stands, if any."""
+    order = np.argsort(runs, kind="stable")
+    ordered = runs[order]
+    for run, thing in things.items():
+        first, end = np.searchsorted(ordered, [run, run + 1])
+        if first < end:
+            yield thing, order[first:end]
 
 
 def long_runs(part: Part) -> list[int]:
@@ -147,7 +154,7 @@ def searched(part: Part, run: int) -> tuple[str, float]:
     """By what the boxes of a run are found, and nanoseconds a row by the model."""
     if run in long_runs(part):
         return estimate(part, run)
-    return "scan", ROW + SCAN * len(part.axes) * float(part.starts[run + 1] - part.starts[run])
+    return "scan", scan_cost(len(part.axes), float(part.starts[run + 1] - part.starts[run]))
 
 
 def index_over(part: Part, run: int) -> Index:

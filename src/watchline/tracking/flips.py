@@ -26,7 +26,7 @@ from watchline.border.search import collected, crossings, crossings_of_boxes, en
 from watchline.index import Index
 from watchline.matching import limits
 from watchline.matching.plan import Part
-from watchline.matching.search import Batch, estimate, index_over
+from watchline.matching.search import Batch, estimate, index_over, of_each_run
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -220,12 +220,8 @@ class PartFlips:
         found = _flip_runs(self.lo, self.hi, self.part.numbers, starts[runs], ends[runs], old, new)
         flips = [Flips(moves[found[0]], found[1], found[2])]
         if self.long:
-            order = np.argsort(runs, kind="stable")
-            ordered = runs[order]
-            for run, lists in self.long.items():
-                those = order[slice(*np.searchsorted(ordered, [run, run + 1]))]
-                if len(those):
-                    flips.append(lists.flips(moves[those], old[those], new[those]))
+            for lists, those in of_each_run(runs, self.long):
+                flips.append(lists.flips(moves[those], old[those], new[those]))
         return joined(flips)
 
 
