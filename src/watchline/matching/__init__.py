@@ -7,7 +7,7 @@ engine.py  rows -> pairs of row and query
 """
 
 from watchline.matching.engine import Base, Layer, Matcher, Pairs, base_of, match, prepare
-from watchline.matching.plan import Part, Plan, Residue, is_static, narrowed, plan
+from watchline.matching.plan import Part, Plan, Residue, is_static, living, narrowed, plan, plan_all
 
 __all__ = [
     "Base",
@@ -19,8 +19,10 @@ __all__ = [
     "Residue",
     "base_of",
     "is_static",
+    "living",
     "match",
     "narrowed",
     "plan",
+    "plan_all",
     "prepare",
 ]

@@ -50,6 +50,7 @@ from watchline.model import (
     Stream,
     Type,
 )
+from watchline.moving.queries import Moving, moving
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -110,6 +111,8 @@ class Plan:
     lifetime: Integers
     use: Integers
     uses: tuple[frozenset[str], ...]
+    # The queries that move or rank have no boxes; these are all that is known of them.
+    moving: Moving
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -132,11 +135,25 @@ def plan(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Plan:
     return draft.finish(queries.version)
 
 
+def plan_all(queries: Iterable[Query], stream: Stream) -> Plan:
+    """The plan for these queries, whatever they emit."""
+    draft = _Draft(stream, apart=False)
+    for query in queries:
+        draft.add(query)
+    return draft.finish(0)
+
+
 def narrowed(made: Plan, queries: Integers) -> Plan:
-    """The same plan with the boxes of these queries alone."""
+    """The same plan with these queries alone, as far as boxes and movements go."""
     wanted = np.zeros(len(made), dtype=np.bool_)
     wanted[queries] = True
-    return replace(made, parts=tuple(_narrowed(part, wanted[made.query]) for part in made.parts))
+    parts = tuple(_narrowed(part, wanted[made.query]) for part in made.parts)
+    return replace(made, parts=parts, moving=living(made, wanted))
+
+
+def living(made: Plan, alive: npt.NDArray[np.bool_]) -> Moving:
+    """The queries that move or rank and are alive."""
+    return made.moving.take(np.flatnonzero(alive[made.moving.number]))
 
 
 def _narrowed(part: Part, wanted: npt.NDArray[np.bool_]) -> Part:
@@ -195,6 +212,7 @@ class _Draft:
         self._boxes = 0
         self._residues: dict[Residue, int] = {}
         self._lifetime: list[Integers] = []
+        self._moving: list[tuple[int, Query]] = []
         self._use: list[Integers] = []
         self._uses: dict[frozenset[str], int] = {}
         self._codes: dict[Attribute, dict[Any, int]] = defaultdict(dict)
@@ -206,9 +224,12 @@ class _Draft:
         if query.region is not None or query.knn is not None:
             used.update(self._stream.point or ())
         self._new_queries(pa.array([query.id], pa.string()), query.lifetime or 0, used)
+        if not is_static(query):
+            self._moving.append((number, query))
+            return
         if len(query.where) > 1:
             self._several.append(number)
-        for alternative in query.where if is_static(query) else ():
+        for alternative in query.where:
             self._add_conjunction(alternative, query, number)
 
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
@@ -355,6 +376,7 @@ class _Draft:
             lifetime=_joined(self._lifetime, np.int64),
             use=_joined(self._use, np.int64),
             uses=tuple(self._uses),
+            moving=moving(self._moving, self._stream),
         )
 
     def _parts(self) -> Iterator[Part]:

@@ -1,18 +1,25 @@
 """The tracker: one shard's objects, and the changes that rows and catalog versions cause.
 
 Invariant (I1): after every row, replaying the changes gives each query's true answer. The state is
-the latest row of each object, the stream's newest time, the catalog version, and when queries with
-a life time began; answers are not kept, since the latest row decides them.
+the latest row of each object, the stream's newest time, the catalog version, when queries with a
+life time began, and which moving queries have not started; answers are not kept, since the latest
+rows decide them.
 
 A batch is one pass of columns: rows are put in order, each becomes a *move* from the object's row
 before it, time-outs become moves to nowhere, and the watcher says which queries a move enters and
-leaves. Cost: the rows, what they cross, and one copy of the objects.
+leaves. Queries that move with an object or rank by distance see the same moves one by one, in the
+order of time: the mover tells what they do. Cost: the rows, what they cross, and one copy of the
+objects.
+
+A tracker may be one of several parts. Then it has its own objects, and of the others only those
+that some query moves with; and it tells of nearest neighbours what a merge of all parts needs.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +33,11 @@ from watchline.errors import InvalidQuery, InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base
 from watchline.model import Stream
+from watchline.moving.events import Events
+from watchline.moving.queries import Moving
 from watchline.tracking import blob as blobs
 from watchline.tracking.flips import Moves
+from watchline.tracking.mover import Happened, Mover, places
 from watchline.tracking.rows import TIME, Rejects, accepted, arrow_type, sequence, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
 from watchline.tracking.watcher import STEPS, QueryFlips, Step, Watcher, members
@@ -42,6 +52,8 @@ _ENTER, _EXIT, _REGISTERED, _DROPPED, _EXPIRED, _SHED = range(len(REASONS))
 _ROW, _TIMEOUT, _END = range(3)
 # The first and the last moment there is.
 _FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+# A query that waits for all its focal objects.
+_ALL = 3
 
 
 class Span(NamedTuple):
@@ -67,34 +79,64 @@ class Tracker:
     """Follows one stream of a catalog; `version` is the one to start from, the newest if None."""
 
     def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
-        self._start(Watcher(catalog, stream, version), catalog.identity)
+        self._start(Watcher(catalog, stream, version), catalog.identity, 1)
 
     @classmethod
-    def over(cls, watcher: Watcher, identity: str) -> Tracker:
-        """A tracker whose queries are kept elsewhere, and shared."""
+    def over(cls, watcher: Watcher, identity: str, parts: int = 1) -> Tracker:
+        """A tracker whose queries are kept elsewhere, and shared; one of so many parts."""
         tracker = cls.__new__(cls)
-        tracker._start(watcher, identity)
+        tracker._start(watcher, identity, parts)
         return tracker
 
     def follow(self, watcher: Watcher) -> None:
         """Take the queries from another watcher, at this version or ahead of it."""
         self._watcher = watcher
 
-    def _start(self, watcher: Watcher, identity: str) -> None:
-        self._watcher, self.identity = watcher, identity
+    def _start(self, watcher: Watcher, identity: str, parts: int) -> None:
+        self._watcher, self.identity, self._parts = watcher, identity, parts
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
         self._forget(watcher.stream)
         self._births: dict[str, int | None] = dict.fromkeys(watcher.timed())
         self._lifetimes = watcher.timed()
+        # Every moving query waits for its focal objects.
+        self._waiting = {
+            name: (_ALL, _FIRST)
+            for moving in watcher.moving(self.version)
+            for name in moving.ids.to_pylist()
+        }
 
     def _forget(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
         self.stream = stream
         self._schema = change_schema(self.stream)
-        self._objects = schema_of_rows(self.stream).empty_table()
+        self._objects = self._others = schema_of_rows(self.stream).empty_table()
         self._newest: int | None = None
+        self._mover: Mover | None = None
+        self._waiting: dict[str, tuple[int, int]] = {}
+
+    def _moving(self) -> Mover | None:
+        """The mover, if there is a query for it."""
+        if self._mover is None and self.stream.point is not None:
+            queries = self._watcher.moving(self.version)
+            if any(map(len, queries)):
+                self._mover = Mover.over(
+                    self.stream,
+                    self._parts,
+                    (self._alive(moving) for moving in queries),
+                    self._waiting,
+                    self._objects,
+                    self._others,
+                )
+        return self._mover
+
+    def _alive(self, queries: Moving) -> Moving:
+        """Without those whose life is over."""
+        over = [
+            name in self._lifetimes and name not in self._births for name in queries.ids.to_pylist()
+        ]
+        return queries.take(np.flatnonzero(~np.array(over, dtype=np.bool_)))
 
     def __len__(self) -> int:
         return int(self._objects.num_rows)
@@ -106,22 +148,35 @@ class Tracker:
 
     # --- rows
 
-    def process(self, rows: pa.Table | pa.RecordBatch, span: Span | None = None) -> pa.Table:
+    def process(
+        self,
+        rows: pa.Table | pa.RecordBatch,
+        span: Span | None = None,
+        foreign: pa.Table | None = None,
+    ) -> pa.Table:
         """The changes that these rows cause, in order; a row's `-` come before its `+`.
 
-        `span` is given where other shards have rows of the same batch.
+        `span` is given where other parts have rows of the same batch, and `foreign` are those of
+        their rows whose objects some query moves with.
         """
         batch, rejects = accepted(rows, self.stream, self._watcher.used())
         times = times_of(batch, self.stream)
         if span is None:
             span = Span(int(times.min()), int(times.max())) if len(times) else None
-        done = _Batch(self, batch, times, span)
+        try:
+            done = _Batch(self, batch, foreign, span)
+        except BaseException:
+            # The mover may have seen a part of the batch: it is built again when it is needed.
+            self._mover = None
+            raise
         self._rejects += rejects
         self._counts["rows"] += rows.num_rows
         self._counts["rejected"] += rejects.total()
         self._counts["late"] += done.late
-        self._objects, self._newest = done.objects, done.newest
+        self._objects, self._others, self._newest = done.objects, done.others, done.newest
         self._births = done.births
+        if self._mover is not None:
+            self._waiting = self._mover.waiting()
         return self._told(done.changes)
 
     def no_rows(self) -> pa.Table:
@@ -168,12 +223,28 @@ class Tracker:
         columns = Columns(self._objects, self.stream)
         living = self._births
         old = [self._members(base, columns, living) for base in step.gone]
+        mover = self._moving()
+        came = step.came.plan.moving
+        if mover is None and len(came) and not step.reset:
+            mover = self._mover = Mover.over(
+                self.stream, self._parts, [], {}, self._objects, self._others
+            )
+        new = []
+        if mover is not None:
+            fresh = came.take(np.arange(0 if step.reset else len(came)))
+            left, entered = mover.step(
+                step.dropped, fresh, self._newest, self._objects, self._others
+            )
+            old.append(left)
+            new.append(entered)
+            self._waiting = mover.waiting()
         for query_id in step.dropped:
             self._births.pop(query_id, None)
             self._lifetimes.pop(query_id, None)
         if step.reset:
             changes = self._opened(old, [])
             self._forget(step.came.stream)
+            self._waiting = dict.fromkeys(came.ids.to_pylist(), (_ALL, _FIRST))
         plan = step.came.plan
         numbers = np.flatnonzero(plan.lifetime > 0)
         ids = plan.ids.take(pa.array(numbers)).to_pylist()
@@ -181,7 +252,7 @@ class Tracker:
         self._lifetimes.update(zip(ids, plan.lifetime[numbers].tolist(), strict=True))
         if step.reset:
             return changes
-        return self._opened(old, [self._members(step.came, columns, None)])
+        return self._opened(old, [self._members(step.came, columns, None), *new])
 
     def _members(
         self, base: Base, columns: Columns, births: dict[str, int | None] | None
@@ -202,8 +273,8 @@ class Tracker:
 
     def _opened(
         self,
-        old: list[tuple[Integers, pa.Array]],
-        new: list[tuple[Integers, pa.Array]],
+        old: Sequence[tuple[Integers, pa.Array]],
+        new: Sequence[tuple[Integers, pa.Array]],
     ) -> pa.Table:
         """The difference of two sets of answers; a query that was replaced changes by it alone."""
         sides = []
@@ -257,10 +328,12 @@ class Tracker:
             "version": self.version,
             "newest": self._newest,
             "births": self._births,
+            "waiting": self._waiting,
+            "others": self._others.num_rows,
             "counts": dict(self._counts),
             "rejects": dict(self._rejects),
         }
-        return blobs.pack(head, self._objects)
+        return blobs.pack(head, pa.concat_tables([self._objects, self._others]))
 
     @classmethod
     def restore(cls, catalog: Catalog, stream: str, blob: bytes) -> Tracker:
@@ -269,18 +342,20 @@ class Tracker:
         return cls.resume(Watcher(catalog, stream, saved.head["version"]), saved)
 
     @classmethod
-    def resume(cls, watcher: Watcher, saved: Saved) -> Tracker:
+    def resume(cls, watcher: Watcher, saved: Saved, parts: int = 1) -> Tracker:
         """As `restore`, with queries that are kept elsewhere; these may be ahead of the state."""
         head = saved.head
         tracker = cls.__new__(cls)
-        tracker._start(watcher, head["catalog"])
+        tracker._start(watcher, head["catalog"], parts)
         # Where the stream was declared anew since then, the objects are of the stream as it was.
         tracker._forget(saved.stream)
         tracker.version, tracker._newest = head["version"], head["newest"]
         tracker._births = head["births"]
+        tracker._waiting = {name: (bits, since) for name, (bits, since) in head["waiting"].items()}
         tracker._counts = Counter(head["counts"])
         tracker._rejects = Counter(head["rejects"])
-        tracker._objects = saved.objects
+        own = saved.objects.num_rows - head["others"]
+        tracker._objects, tracker._others = saved.objects.slice(0, own), saved.objects.slice(own)
         return tracker
 
     def stats(self) -> dict[str, Any]:
@@ -293,7 +368,6 @@ class Tracker:
             "answers": self._counts["answers"],
             **counts,
             "rejected_by": dict(self._rejects),
-            "unanswered": self._watcher.unanswered(),
             "shed": 0,
             "accuracy": 1.0,
             "bytes": self._objects.nbytes,
@@ -324,42 +398,42 @@ class Saved(NamedTuple):
         return Saved(head, statement.stream, objects)
 
 
-class _Batch:
-    """One batch on its way through a tracker, which is not touched."""
+class _Linked:
+    """The rows of a batch, each with its object's row before it; nothing of the tracker is touched.
 
-    def __init__(self, tracker: Tracker, batch: pa.Table, times: Integers, span: Span | None):
-        self._tracker = tracker
-        self._stream = tracker.stream
-        self._timeout = tracker.stream.timeout
-        self._known = len(tracker)
-        self.newest, self.births = tracker._newest, dict(tracker._births)
-        if span is not None:
-            if self.newest is None:
-                # Lives that had no beginning yet begin with the stream's first row.
-                self.births = dict.fromkeys(self.births, span.oldest)
-            self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
-        self._rows = _joined(tracker._objects, batch)
-        self._times = times_of(self._rows, self._stream)
-        self._order = self._in_order(batch, times)
+    All rows are `rows`: the latest of each known object, then the batch's. A move is from a row to
+    a row, or to none where the object times out; it is told with the row `shown`.
+    """
+
+    def __init__(
+        self,
+        objects: pa.Table,
+        batch: pa.Table,
+        stream: Stream,
+        before: int | None,
+        newest: int | None,
+    ):
+        self._timeout = stream.timeout
+        self.known = objects.num_rows
+        self.rows = _joined(objects, batch)
+        self.times = times_of(self.rows, stream)
+        ids = self.rows[stream.object].chunk(0).dictionary_encode()
+        self.codes = ids.indices.to_numpy().astype(np.int64)
+        # What is known are different objects: their codes count them.
+        self.ids = ids.dictionary
+        self.order = self._in_order(batch, before)
         # Rows of one object at one moment count by their attributes, not by their places.
-        self._ranks = np.zeros(len(self._times), dtype=np.int64)
-        self._ranks[self._order] = np.arange(1, len(self._order) + 1)
-        self._link()
-        self.objects = self._rows.take(pa.array(self._kept))
-        self.changes = self._found()
+        self.ranks = np.zeros(len(self.times), dtype=np.int64)
+        self.ranks[self.order] = np.arange(1, len(self.order) + 1)
+        self._link(newest)
 
-    def _in_order(self, batch: pa.Table, times: Integers) -> Integers:
+    def _in_order(self, batch: pa.Table, newest: int | None) -> Integers:
         """The batch's rows that are not late, as places among all rows, by object and time."""
-        known = self._known
-        ids = self._rows[self._stream.object].chunk(0)
-        codes = ids.dictionary_encode().indices.to_numpy().astype(np.int64)
-        self._codes = codes
-        # What the tracker knows are different objects: their codes count them.
-        mine = codes[known:]
-        before = np.full(int(codes.max(initial=-1)) + 1, _FIRST)
-        before[:known] = self._times[:known]
+        known = self.known
+        mine, times = self.codes[known:], self.times[known:]
+        before = np.full(len(self.ids), _FIRST)
+        before[:known] = self.times[:known]
         late = times < before[mine]
-        newest = self._tracker._newest
         if self._timeout is not None and newest is not None:
             late |= times < _back(newest, self._timeout)
         self.late = int(np.count_nonzero(late))
@@ -369,17 +443,16 @@ class _Batch:
         order = sequence(mine[chosen], times[chosen], batch)
         return known + chosen[order]
 
-    def _link(self) -> None:
+    def _link(self, newest: int | None) -> None:
         """Each row's row before it; which rows are their object's last; who has timed out."""
-        codes, times, order = self._codes, self._times, self._order
-        known = self._known
+        codes, times, order, known = self.codes, self.times, self.order, self.known
         first = np.ones(len(order), dtype=np.bool_)
         first[1:] = codes[order][1:] != codes[order][:-1]
         before = np.empty(len(order), dtype=np.int64)
         before[1:] = order[:-1]
         mine = codes[order[first]]
         before[first] = np.where(mine < known, mine, -1)
-        latest = np.full(int(codes.max(initial=-1)) + 1, -1)
+        latest = np.full(len(self.ids), -1)
         latest[:known] = np.arange(known)
         # Later rows overwrite earlier ones of the same object.
         latest[codes[order]] = order
@@ -388,44 +461,223 @@ class _Batch:
         expired = latest[:0]
         if self._timeout is not None:
             gap = (before >= 0) & (times[before] < _back(times[order], self._timeout))
-            if self.newest is not None:
-                over = times[latest] < _back(self.newest, self._timeout)
+            if newest is not None:
+                over = times[latest] < _back(newest, self._timeout)
                 expired, latest = latest[over], latest[~over]
-        self._kept = latest
+        self.kept, self.expired = latest, expired
         gone = np.concatenate([before[gap], expired])
         none = np.full(len(gone), -1)
-        self._moves = Moves(
+        self.moves = Moves(
             np.concatenate([np.where(gap, -1, before), gone]), np.concatenate([order, none])
         )
         # The row that a move is told with: the object's latest.
-        self._shown = np.concatenate([order, gone])
+        self.shown = np.concatenate([order, gone])
         timeouts = times[gone] + (self._timeout or 0)
-        self._when = np.concatenate([times[order], timeouts])
-        self._kind = np.repeat([_ROW, _TIMEOUT], [len(order), len(gone)])
+        self.when = np.concatenate([times[order], timeouts])
+        self.kind = np.repeat([_ROW, _TIMEOUT], [len(order), len(gone)])
 
-    def _found(self) -> pa.Table:
-        tracker = self._tracker
-        columns = Columns(self._rows, self._stream)
-        flips = tracker._watcher.flips(columns, self._moves)
-        flips = self._living(flips)
+
+class _Events(NamedTuple):
+    """Who, what kind, when, the rank among its object's rows, and the row."""
+
+    who: Integers
+    kind: Integers
+    when: Integers
+    rank: Integers
+    row: Integers
+
+    @staticmethod
+    def of(linked: _Linked, slots: Integers, before: int = 0) -> _Events:
+        """The moves of objects that have these slots by their codes."""
+        who = slots[linked.codes[linked.shown]]
+        rank = linked.ranks[linked.shown]
+        return _Events(who, linked.kind, linked.when, rank, before + linked.shown)
+
+    @staticmethod
+    def of_ends(ends: dict[int, int]) -> _Events:
+        n = len(ends)
+        who, when = np.array(list(ends), np.int64), np.array(list(ends.values()), np.int64)
+        return _Events(who, np.full(n, _END), when, np.zeros(n, np.int64), np.full(n, -1))
+
+
+class _Found(NamedTuple):
+    """Changes in any order: rows, query ids, signs, times told, reasons, and what sorts them."""
+
+    row: Integers
+    ids: pa.Array
+    signs: npt.NDArray[np.int8]
+    times: Integers
+    reasons: Integers
+    when: Integers
+    kind: Integers
+    place: Integers
+
+
+class _Batch:
+    """One batch on its way through a tracker, of which only the mover is touched."""
+
+    def __init__(
+        self, tracker: Tracker, batch: pa.Table, foreign: pa.Table | None, span: Span | None
+    ):
+        self._tracker = tracker
+        self._stream = tracker.stream
+        self.newest, self.births = tracker._newest, dict(tracker._births)
+        if span is not None:
+            if self.newest is None:
+                # Lives that had no beginning yet begin with the stream's first row.
+                self.births = dict.fromkeys(self.births, span.oldest)
+            self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
+        self._own = self._linked(tracker._objects, batch)
+        self._columns = Columns(self._own.rows, self._stream)
+        self.late = self._own.late
+        self._over = self._lives_over()
+        mover = tracker._moving()
+        nothing = tracker._others.slice(0, 0)
+        self._other = self._linked(tracker._others, nothing if foreign is None else foreign)
+        # Where moves count one by one, all are told in that order.
+        found = [] if mover is None else [self._moved(mover)]
+        self.changes = self._told([self._flipped(), *found])
+        self.births = {name: b for name, b in self.births.items() if name not in self._over}
+        self.objects = self._own.rows.take(pa.array(self._own.kept))
+        self.others = self._other.rows.take(pa.array(self._other.kept))
+
+    def _linked(self, objects: pa.Table, batch: pa.Table) -> _Linked:
+        return _Linked(objects, batch, self._stream, self._tracker._newest, self.newest)
+
+    def _flipped(self) -> _Found:
+        """What the queries do that a row alone decides."""
+        own = self._own
+        flips = self._living(self._tracker._watcher.flips(self._columns, own.moves))
         moves = flips.moves
-        row = self._shown[moves]
-        kind, when = self._kind[moves], self._when[moves]
+        kind, when = own.kind[moves], own.when[moves]
         reasons = np.where(kind == _TIMEOUT, _EXPIRED, np.where(flips.signs > 0, _ENTER, _EXIT))
-        ended, ends, end_ids = self._ends(flips, columns)
-        row, when = np.concatenate([row, ended]), np.concatenate([when, ends])
-        kind = np.concatenate([kind, np.full(len(ended), _END)])
-        reasons = np.concatenate([reasons, np.full(len(ended), _DROPPED)])
-        signs = np.concatenate([flips.signs, np.full(len(ended), -1, np.int8)])
-        ids = pa.concat_arrays([flips.ids, end_ids])
-        order = np.lexsort((signs, self._ranks[row], self._codes[row], kind, when))
-        return tracker._changes(
-            self._rows,
-            row[order],
-            ids.take(pa.array(order)),
-            signs[order],
-            when[order],
-            reasons[order],
+        ended, ends, end_ids = self._ends(flips)
+        n = len(ended)
+        row, when = np.concatenate([own.shown[moves], ended]), np.concatenate([when, ends])
+        return _Found(
+            row,
+            pa.concat_arrays([flips.ids, end_ids]),
+            np.concatenate([flips.signs, np.full(n, -1, np.int8)]),
+            when,
+            np.concatenate([reasons, np.full(n, _DROPPED)]),
+            when,
+            np.concatenate([kind, np.full(n, _END)]),
+            np.concatenate([self._place[moves], np.zeros(n, np.int64)]),
+        )
+
+    @cached_property
+    def _place(self) -> Integers:
+        """What sorts the moves of one moment and kind."""
+        own = self._own
+        return own.codes[own.shown] * (len(own.ranks) + 1) + own.ranks[own.shown]
+
+    def _told(self, found: list[_Found]) -> pa.Table:
+        joined = _Found(
+            *(
+                pa.concat_arrays(column)
+                if isinstance(column[0], pa.Array)
+                else np.concatenate(column)
+                for column in zip(*found, strict=True)
+            )
+        )
+        order = np.lexsort((joined.signs, joined.place, joined.kind, joined.when))
+        return self._tracker._changes(
+            self._own.rows,
+            joined.row[order],
+            joined.ids.take(pa.array(order)),
+            joined.signs[order],
+            joined.times[order],
+            joined.reasons[order],
+        )
+
+    # --- queries that move or rank
+
+    def _moved(self, mover: Mover) -> _Found:
+        """What these do: the moves of all objects, and the ends of queries, one by one."""
+        own, other = self._own, self._other
+        slots = self._slots(mover)
+        if mover.is_stale:
+            # Names came for which there was no label: all have others now.
+            self._tracker._mover = None
+            mover = self._tracker._moving()  # type: ignore[assignment]
+            slots = self._slots(mover)
+        shown = _Events.of(own, slots[0]), _Events.of(other, slots[1], len(own.rows))
+        ends = {mover.number(name): end for name, end in self._over.items() if name in mover}
+        who, kind, when, rank, rows = (
+            np.concatenate(column).astype(np.int64)
+            for column in zip(*shown, _Events.of_ends(ends), strict=True)
+        )
+        objects = len(who) - len(ends)
+        label = np.append(mover.labels(who[:objects]), who[objects:])
+        order = np.lexsort((rank, label, kind, when))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        self._place = place[: len(own.shown)]
+        happened = mover.run(
+            Events(
+                kind[order].astype(np.int8),
+                when[order],
+                who[order],
+                self._padded(places(self._shown, self._stream), len(ends))[order],
+                rows[order],
+                self._padded(mover.bits(self._shown), len(ends))[order],
+            )
+        )
+        mover.settle(
+            slots[0][own.codes[own.kept]],
+            np.concatenate(
+                [slots[0][own.codes[own.expired]], slots[1][other.codes[other.expired]]]
+            ),
+            slots[1][other.codes[other.kept]],
+        )
+        return self._as_found(happened, kind[order], when[order])
+
+    @cached_property
+    def _shown(self) -> Columns:
+        """The rows of all moves, own and others'."""
+        own, other = self._own, self._other
+        rows = _joined(own.rows, other.rows) if len(other.rows) else own.rows
+        places = np.concatenate([own.shown, len(own.rows) + other.shown])
+        return Columns(rows, self._stream).take(places)
+
+    @staticmethod
+    def _padded(lines: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
+        return np.concatenate([lines, np.zeros((more, *lines.shape[1:]), lines.dtype)])
+
+    def _slots(self, mover: Mover) -> tuple[Integers, Integers]:
+        """The slots of the objects of a batch by their codes, own and others'."""
+        found = []
+        for linked, known, mine in (
+            (self._own, mover.slots, True),
+            (self._other, mover.other_slots, False),
+        ):
+            slots = np.full(len(linked.ids), -1)
+            slots[: linked.known] = known
+            # Of some all rows were late.
+            new = np.unique(linked.codes[linked.order])
+            new = new[new >= linked.known]
+            slots[new] = mover.enrol(linked.ids.take(pa.array(new)), mine)
+            found.append(slots)
+        return found[0], found[1]
+
+    def _as_found(self, happened: Happened, kind: Integers, when: Integers) -> _Found:
+        chosen = np.flatnonzero(~happened.shared)
+        event, signs, fresh = (
+            column[chosen] for column in (happened.event, happened.what, happened.fresh)
+        )
+        kind, when = kind[event], when[event]
+        entered = np.where(fresh, _REGISTERED, _ENTER)
+        left = np.array([_EXIT, _EXPIRED, _DROPPED])[kind]
+        newest = _FIRST if self._tracker._newest is None else self._tracker._newest
+        return _Found(
+            happened.row[chosen],
+            happened.ids.take(pa.array(chosen)),
+            signs,
+            np.where(fresh, np.maximum(when, newest), when),
+            np.where(signs > 0, entered, left),
+            when,
+            kind,
+            event,
         )
 
     # --- queries with a life time
@@ -447,30 +699,31 @@ class _Batch:
         coded = flips.ids.take(pa.array(timed)).dictionary_encode()
         ends = [self._end_of(i) for i in coded.dictionary.to_pylist()]
         end = np.array([_FIRST if e is None else e for e in ends], dtype=np.int64)
-        kept[timed] = self._when[flips.moves[timed]] <= end[coded.indices.to_numpy()]
+        kept[timed] = self._own.when[flips.moves[timed]] <= end[coded.indices.to_numpy()]
         chosen = pa.array(np.flatnonzero(kept))
         return QueryFlips(
             flips.moves[kept], flips.ids.take(chosen), flips.signs[kept], flips.lifetimes[kept]
         )
 
-    def _ends(self, flips: QueryFlips, columns: Columns) -> tuple[Integers, Integers, pa.Array]:
+    def _lives_over(self) -> dict[str, int]:
+        """The queries whose life ends in this batch, and when."""
+        if self.newest is None:
+            return {}
+        ends = {name: self._end_of(name) for name in self.births}
+        return {name: end for name, end in ends.items() if end is not None and end < self.newest}
+
+    def _ends(self, flips: QueryFlips) -> tuple[Integers, Integers, pa.Array]:
         """The objects in answers that end in this batch: their rows then, the end, the query.
 
         Members are those of before the batch and what the batch's flips made of them.
         """
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.string())
-        if self.newest is None:
-            return nothing
-        ends = {i: self._end_of(i) for i in self.births}
-        over = {i: e for i, e in ends.items() if e is not None and e < self.newest}
+        over, own = self._over, self._own
         if not over:
-            return nothing
+            return np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.string())
         names = list(over)
-        for name in names:
-            del self.births[name]
         numbers = {name: k for k, name in enumerate(names)}
         wanted = pa.array(names, pa.string())
-        mine = columns.take(np.arange(self._known))
+        mine = self._columns.take(np.arange(own.known))
         rows, queries = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for base in self._tracker._watcher.among(names):
             found, which = members(base, mine)
@@ -479,15 +732,15 @@ class _Batch:
             queries.append(np.array([numbers[i] for i in ids], dtype=np.int64))
         chosen = np.flatnonzero(pc.is_in(flips.ids, wanted).to_numpy(zero_copy_only=False))
         moves = flips.moves[chosen]
-        changed = self._shown[moves]
+        changed = own.shown[moves]
         started = np.concatenate(rows)
-        code = np.concatenate([self._codes[started], self._codes[changed]])
+        code = np.concatenate([own.codes[started], own.codes[changed]])
         which = np.concatenate(
             [*queries, pc.index_in(flips.ids.take(pa.array(chosen)), wanted).to_numpy()]
         ).astype(np.int64)
-        when = np.concatenate([np.full(len(started), _FIRST), self._when[moves]])
-        kind = np.concatenate([np.zeros(len(started), np.int64), self._kind[moves]])
-        place = self._ranks[np.concatenate([started, changed])]
+        when = np.concatenate([np.full(len(started), _FIRST), own.when[moves]])
+        kind = np.concatenate([np.zeros(len(started), np.int64), own.kind[moves]])
+        place = own.ranks[np.concatenate([started, changed])]
         sign = np.concatenate([np.ones(len(started), np.int8), flips.signs[chosen]])
         # The last of each object and query, in the order of events, tells who is a member.
         order = np.lexsort((sign, place, kind, when, which, code))
@@ -503,9 +756,9 @@ class _Batch:
 
     def _row_at(self, codes: Integers, moments: Integers) -> Integers:
         """Each object's latest row at a moment."""
-        order = self._order
-        own = self._codes[order]
-        ranks, place = np.unique(self._times[order], return_inverse=True)
+        order = self._own.order
+        own = self._own.codes[order]
+        ranks, place = np.unique(self._own.times[order], return_inverse=True)
         width = len(ranks) + 1
         keys = own * width + place
         upto = np.searchsorted(ranks, moments, side="right")

@@ -16,15 +16,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.catalog import Commit, Queries
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns
-from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, plan
+from watchline.matching import Base, Layer, Matcher, base_of, living, match, narrowed, plan
 from watchline.matching.search import Batch, PartSearch
 from watchline.model import Emit, Stream
+from watchline.moving.queries import Moving, object_type
 from watchline.tracking.flips import (
     Flips,
     Integers,
@@ -91,7 +93,7 @@ class Watcher(Matcher):
     """The EMIT CHANGES queries of one stream, ready for moves."""
 
     _used: frozenset[str] | None
-    _unanswered: int | None
+    _focals: pa.Array | None
 
     def _setup(
         self,
@@ -141,23 +143,29 @@ class Watcher(Matcher):
             self._used = frozenset().union(*kinds)
         return self._used
 
-    def unanswered(self) -> int:
-        """Moving and kNN queries, which have no engine here: they have no box in any plan."""
-        if self._unanswered is None:
-            boxes = (np.bincount(x.base.plan.query, minlength=len(x)) for x in self._layers)
-            self._unanswered = sum(
-                int(np.count_nonzero(layer.alive & (count == 0)))
-                for layer, count in zip(self._layers, boxes, strict=True)
-            )
-        return self._unanswered
+    def moving(self, version: int) -> list[Moving]:
+        """The queries that move or rank, as they were at a version that steps lead from."""
+        found = [living(layer.base.plan, layer.alive) for layer in self._layers]
+        for step in reversed(self.steps(version, self.version)):
+            came = step.came.plan.moving.ids
+            found = [m.take(np.flatnonzero(~_among(m.ids, came))) for m in found]
+            found += [base.plan.moving for base in step.gone]
+        return [m for m in found if len(m)]
+
+    def focals(self) -> pa.Array:
+        """The objects that some query moves with."""
+        if self._focals is None:
+            every = [ids for m in self.moving(self.version) for ids in m.focals]
+            empty = pa.array([], object_type(self.stream))
+            self._focals = pa.concat_arrays([empty, *every]).unique().drop_null()
+        return self._focals
 
     def among(self, ids: list[str]) -> tuple[Base, ...]:
         """The living queries of these ids, as plans of their own."""
         wanted = pa.array(ids, pa.string())
         found = []
         for layer in self._layers:
-            mask = pc.is_in(layer.base.plan.ids, wanted).to_numpy(zero_copy_only=False)
-            numbers = np.flatnonzero(mask & layer.alive)
+            numbers = np.flatnonzero(_among(layer.base.plan.ids, wanted) & layer.alive)
             if len(numbers):
                 found.append(base_of(narrowed(layer.base.plan, numbers), self.stream))
         return tuple(found)
@@ -208,7 +216,11 @@ class Watcher(Matcher):
 
     def _forget_facts(self) -> None:
         """What was found out about the queries, until they change."""
-        self._used = self._unanswered = None
+        self._used = self._focals = None
+
+
+def _among(ids: pa.Array, others: pa.Array) -> npt.NDArray[np.bool_]:
+    return pc.is_in(ids, value_set=others).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:

@@ -1,0 +1,220 @@
+"""Events in their order: each object's row or time-out, and each query's end, through all tables.
+
+An event first puts the object where it is now. Then the queries that move with it move, and then
+all others are asked about it. No query is in both: a focal object is never in its own answer.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.vector import leaf
+from watchline.moving.grid import NONE, cell_of, put, take
+from watchline.moving.nearest import close_nearest, move_nearest, object_near, open_nearest
+from watchline.moving.ranges import (
+    close_range,
+    most_of_range,
+    move_range,
+    object_moves,
+    open_range,
+)
+from watchline.moving.tables import (
+    CLOSED,
+    END,
+    FREE,
+    FRESH,
+    NO_SHAPE,
+    OF_NEAREST,
+    OF_REGION,
+    OPEN,
+    ROW,
+    Doubles,
+    Integers,
+    Told,
+    Words,
+    World,
+    everywhere,
+    set_region,
+    tell,
+)
+
+
+class Events(NamedTuple):
+    """What happens, when, to which slot or query; the new place, row, and bits of its filters."""
+
+    kind: npt.NDArray[np.int8]
+    time: Integers
+    who: Integers
+    place: Doubles
+    row: Integers
+    bits: Words
+
+
+@nb.njit(cache=True, nogil=True)
+def run(
+    world: World, events: Events, partial: bool, told: Told, e: int, at: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Events from e on, until there may be no room; the next event and the next place in `told`."""
+    for i in range(e, len(events.kind)):
+        who = events.who[i]
+        if at + _most(world, events, i, who) > len(told.event):
+            return i, at
+        if events.kind[i] == END:
+            at = _close(world, told, at, i, who, FREE, partial)
+        else:
+            at = _object(world, events, partial, told, at, i, who)
+    return len(events.kind), at
+
+
+@leaf
+def _most(world: World, events: Events, e: int, who: int) -> int:  # pragma: no cover - compiled
+    """No event can tell more than this."""
+    objects = world.objects
+    if events.kind[e] == END:
+        return most_of(world, who, 0.0, 0.0)
+    x, y = events.place[e, 0], events.place[e, 1]
+    ranges, nearest = world.ranges.heads, world.nearest.heads
+    always, there = everywhere(world.ranges), cell_of(world.frame, x, y)
+    n = ranges[always, 2] + 3 * nearest[always, 2] + ranges[there, 2] + 3 * nearest[there, 2]
+    if objects.here[who]:
+        cell = objects.cell[who]
+        n += ranges[cell, 2] + 3 * nearest[cell, 2]
+    link = objects.first[who]
+    while link != NONE:
+        n += most_of(world, link >> 1, x, y)
+        link = world.then[link >> 1, link & 1]
+    return n
+
+
+@leaf
+def most_of(world: World, q: int, x: float, y: float) -> int:  # pragma: no cover - compiled
+    k = world.queries.k[q]
+    return 2 * min(k, len(world.objects)) + 3 if k else most_of_range(world, q, x, y)
+
+
+@leaf
+def _object(
+    world: World, events: Events, partial: bool, told: Told, at: int, e: int, s: int
+) -> int:  # pragma: no cover - compiled
+    """A row or the time-out of object s."""
+    objects = world.objects
+    comes = events.kind[e] == ROW
+    had, has = objects.here[s] and objects.mine[s], comes and objects.mine[s]
+    x, y = world.place[s, 0], world.place[s, 1]
+    to_x, to_y = events.place[e, 0], events.place[e, 1]
+    cell, to_cell = objects.cell[s], cell_of(world.frame, to_x, to_y)
+    # What the filters said before is kept in the last line meanwhile.
+    spare = len(world.bits) - 1
+    for w in range(world.bits.shape[1]):
+        world.bits[spare, w] = world.bits[s, w]
+    if had and not (has and cell == to_cell):
+        moved = take(world.spots, cell, objects.spot[s])
+        objects.spot[moved] = objects.spot[s]
+    if has and not (had and cell == to_cell):
+        objects.spot[s] = put(world.spots, to_cell, s)
+    objects.here[s] = comes
+    if comes:
+        world.place[s, 0], world.place[s, 1] = to_x, to_y
+        objects.cell[s], objects.row[s] = to_cell, events.row[e]
+        for w in range(world.bits.shape[1]):
+            world.bits[s, w] = events.bits[e, w]
+    at = _focal(world, told, at, e, s, events.time[e], comes, partial)
+    old = (had, x, y, spare)
+    new = (has, to_x, to_y, s)
+    always = everywhere(world.ranges)
+    if world.ranges.heads[always, 2]:
+        at = object_moves(world, told, at, e, s, always, old, new, True, True)
+    if had and has and cell == to_cell:
+        at = object_moves(world, told, at, e, s, cell, old, new, True, True)
+        at = object_near(world, told, at, e, s, cell, old, new, partial)
+    else:
+        if had:
+            at = object_moves(world, told, at, e, s, cell, old, new, True, False)
+            at = object_near(world, told, at, e, s, cell, old, new, partial)
+        if has:
+            at = object_moves(world, told, at, e, s, to_cell, old, new, False, True)
+            at = object_near(world, told, at, e, s, to_cell, old, new, partial)
+    if world.nearest.heads[always, 2] and (had or has):
+        at = object_near(world, told, at, e, s, always, old, new, partial)
+    return at
+
+
+@leaf
+def _focal(
+    world: World, told: Told, at: int, e: int, s: int, time: int, comes: bool, partial: bool
+) -> int:  # pragma: no cover - compiled
+    """The queries that move with object s, which is already where it is now."""
+    queries = world.queries
+    link = world.objects.first[s]
+    while link != NONE:
+        q = link >> 1
+        link = world.then[q, link & 1]
+        if queries.stamp[q] == e:
+            continue  # it was here in its other role
+        queries.stamp[q] = e
+        if not comes:
+            at = _close(world, told, at, e, q, CLOSED, partial)
+        else:
+            at = _report(world, told, at, e, q, s, time, partial)
+    return at
+
+
+@leaf
+def _report(
+    world: World, told: Told, at: int, e: int, q: int, s: int, time: int, partial: bool
+) -> int:  # pragma: no cover - compiled
+    """Object s, which query q moves with, is at another place."""
+    queries, objects = world.queries, world.objects
+    starts = False
+    for role in range(2):
+        waits = np.uint8(1 << role)
+        if world.focal[q, role] == s and queries.waits[q] & waits and time >= queries.since[q]:
+            queries.waits[q] -= waits
+            starts = True
+    if queries.waits[q]:
+        return at
+    for role in range(2):
+        f = world.focal[q, role]
+        if f >= 0 and not objects.here[f]:
+            return at
+    was = queries.state[q] == OPEN
+    x, y = world.place[s, 0], world.place[s, 1]
+    if not queries.k[q]:
+        if was:
+            return move_range(world, told, at, e, q, x, y)
+        if starts:
+            queries.fresh[q] = e
+        return open_range(world, told, at, e, q, x, y)
+    place_nearest(world, q)
+    if was:
+        return move_nearest(world, told, at, e, q, partial)
+    if starts:
+        queries.fresh[q] = e
+        if partial:
+            at = tell(world, told, at, e, q, -1, FRESH)
+    return open_nearest(world, told, at, e, q, partial)
+
+
+@leaf
+def place_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
+    """The region and the centre where the focal objects are."""
+    queries = world.queries
+    f = world.focal[q, OF_REGION]
+    if queries.form[q] != NO_SHAPE:
+        set_region(queries, q, world.place[f, 0], world.place[f, 1])
+    f = world.focal[q, OF_NEAREST]
+    if f >= 0:
+        queries.cx[q], queries.cy[q] = world.place[f, 0], world.place[f, 1]
+
+
+@leaf
+def _close(
+    world: World, told: Told, at: int, e: int, q: int, state: int, partial: bool
+) -> int:  # pragma: no cover - compiled
+    if world.queries.k[q]:
+        return close_nearest(world, told, at, e, q, state, partial)
+    return close_range(world, told, at, e, q, state)

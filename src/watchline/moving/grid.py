@@ -1,0 +1,168 @@
+"""The grid buffer: the plane in cells, and lists of numbers, one for each cell.
+
+A cell is found by a monotone function of each coordinate, in float arithmetic too, and the cells at
+the rim reach to infinity. So every point between two points is in the cells between theirs: whoever
+is listed in the cells from one corner of a box to the other is found from anywhere in the box.
+
+A list is a chain of blocks, all full but the first. To put a number in or to take it from a known
+place costs one block, whatever the length.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.vector import leaf
+
+Small = npt.NDArray[np.int32]
+Doubles = npt.NDArray[np.float64]
+Cells = tuple[int, int, int, int]
+
+# A block is a cache line: items, and which block comes next.
+BLOCK = 16
+ITEMS = BLOCK - 1
+NONE = -1
+
+
+class Frame(NamedTuple):
+    """Columns and rows of cells: where they begin, and cells per unit of length."""
+
+    x: float
+    y: float
+    per_x: float
+    per_y: float
+    columns: int
+    rows: int
+
+
+class Lists(NamedTuple):
+    """Of each list: its first block, how many are in that, and in the list; in the last line the
+    first free block, and how many there are. A block is fifteen items, and the block after it."""
+
+    heads: Small
+    blocks: Small
+
+
+def frame(points: Doubles, side: float, most: int = 1 << 20) -> Frame:
+    """Cells about `side` wide over these points, but for the few that lie far out."""
+    if not len(points):
+        return Frame(0.0, 0.0, 0.0, 0.0, 1, 1)
+    low, high = np.quantile(points, [0.005, 0.995], axis=0)
+    with np.errstate(over="ignore"):
+        extent = np.maximum(high - low, 0.0) * 1.02
+    low = low - 0.01 * extent
+    count = [1, 1]
+    per = [0.0, 0.0]
+    for d in range(2):
+        if 0 < extent[d] < np.inf and side > 0:
+            count[d] = int(min(max(np.ceil(extent[d] / side), 1), np.sqrt(most)))
+            per[d] = float(count[d] / extent[d])
+            if not np.isfinite(per[d]):
+                count[d], per[d] = 1, 0.0
+    return Frame(float(low[0]), float(low[1]), per[0], per[1], count[0], count[1])
+
+
+@leaf
+def _slice(x: float, begin: float, per: float, count: int) -> int:  # pragma: no cover - compiled
+    t = (x - begin) * per
+    if not t >= 1.0:
+        return 0
+    return count - 1 if t >= count else int(t)
+
+
+@leaf
+def cell_of(frame: Frame, x: float, y: float) -> int:  # pragma: no cover - compiled
+    column = _slice(x, frame.x, frame.per_x, frame.columns)
+    return _slice(y, frame.y, frame.per_y, frame.rows) * frame.columns + column
+
+
+@leaf
+def cells_between(
+    frame: Frame, x1: float, y1: float, x2: float, y2: float
+) -> Cells:  # pragma: no cover - compiled
+    """The first and last column, and the first and last row."""
+    return (
+        _slice(x1, frame.x, frame.per_x, frame.columns),
+        _slice(x2, frame.x, frame.per_x, frame.columns),
+        _slice(y1, frame.y, frame.per_y, frame.rows),
+        _slice(y2, frame.y, frame.per_y, frame.rows),
+    )
+
+
+def empty_lists(lists: int, blocks: int) -> Lists:
+    heads = np.zeros((lists + 1, 3), np.int32)
+    heads[:, 0] = NONE
+    heads[-1] = 0 if blocks else NONE, blocks, 0
+    cells = np.zeros((blocks, BLOCK), np.int32)
+    cells[:, ITEMS] = np.arange(1, blocks + 1)
+    cells[-1:, ITEMS] = NONE
+    return Lists(heads, cells.reshape(-1))
+
+
+@leaf
+def put(lists: Lists, number: int, item: int) -> int:  # pragma: no cover - compiled
+    """The place of the item; there must be a free block."""
+    heads, blocks = lists
+    block, fill, free = heads[number, 0], heads[number, 1], len(heads) - 1
+    if block == NONE or fill == ITEMS:
+        new = heads[free, 0]
+        heads[free, 0] = blocks[new * BLOCK + ITEMS]
+        heads[free, 1] -= 1
+        blocks[new * BLOCK + ITEMS] = block
+        heads[number, 0] = block = new
+        fill = 0
+    heads[number, 1] = fill + 1
+    heads[number, 2] += 1
+    place = block * BLOCK + fill
+    blocks[place] = item
+    return place
+
+
+@leaf
+def take(lists: Lists, number: int, place: int) -> int:  # pragma: no cover - compiled
+    """Takes out what is at the place; the last item comes there and is returned."""
+    heads, blocks = lists
+    block, fill, free = heads[number, 0], heads[number, 1] - 1, len(heads) - 1
+    moved = blocks[block * BLOCK + fill]
+    blocks[place] = moved
+    heads[number, 1] = fill
+    heads[number, 2] -= 1
+    if fill == 0:
+        after = blocks[block * BLOCK + ITEMS]
+        heads[number, 0] = after
+        heads[number, 1] = ITEMS if after != NONE else 0
+        blocks[block * BLOCK + ITEMS] = heads[free, 0]
+        heads[free, 0] = block
+        heads[free, 1] += 1
+    return moved
+
+
+@leaf
+def find(lists: Lists, number: int, item: int) -> int:  # pragma: no cover - compiled
+    """The place of an item that is in the list."""
+    heads, blocks = lists
+    block, fill = heads[number, 0], heads[number, 1]
+    while True:
+        start = block * BLOCK
+        for place in range(start, start + fill):
+            if blocks[place] == item:
+                return place
+        block, fill = blocks[start + ITEMS], ITEMS
+
+
+@leaf
+def spare_blocks(lists: Lists) -> int:  # pragma: no cover - compiled
+    return lists.heads[len(lists.heads) - 1, 1]
+
+
+@nb.njit(cache=True, nogil=True)
+def fill_lists(
+    lists: Lists, numbers: npt.NDArray[Any], items: npt.NDArray[Any], places: npt.NDArray[Any]
+) -> None:  # pragma: no cover - compiled
+    """Each item into its list; its place there is noted at `places[item]`."""
+    for i in range(len(items)):
+        places[items[i]] = put(lists, numbers[i], items[i])

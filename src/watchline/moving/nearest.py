@@ -1,0 +1,401 @@
+"""The k nearest neighbours of a place that may move, kept as objects move.
+
+A query knows a few objects more than its k: all that are not beyond its *reach*, in order. Its
+circle, as far as it reaches, is in the lists of the cells it touches. An object that moves within,
+in or out changes the order in one place. Only when fewer than k are left in reach does the query
+look around again: so the circle grows and shrinks without a search for most moves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from watchline.index.vector import leaf
+from watchline.moving.grid import BLOCK, ITEMS, NONE, cells_between
+from watchline.moving.tables import (
+    ADD,
+    CENTRE,
+    CLOSE,
+    LAST_LABEL,
+    NO_SHAPE,
+    OF_NEAREST,
+    OPEN,
+    REFRESH,
+    REMOVE,
+    Side,
+    Told,
+    World,
+    admits,
+    in_region,
+    is_focal,
+    list_query,
+    region_of,
+    tell,
+    unlist_query,
+    widened,
+)
+
+
+@leaf
+def spare(k: int) -> int:  # pragma: no cover - compiled
+    """How many more than k a query looks for."""
+    return max(4, k // 2)
+
+
+@leaf
+def room_for(k: int) -> int:  # pragma: no cover - compiled
+    """How many it has room for."""
+    return k + 2 * spare(k) + 1
+
+
+# --- the order of those known
+
+
+@leaf
+def _before(
+    d: float, label: int, other: float, other_label: int
+) -> bool:  # pragma: no cover - compiled
+    return d < other or (d == other and label < other_label)
+
+
+@leaf
+def _position(world: World, q: int, d: float, label: int) -> int:  # pragma: no cover - compiled
+    """How many of those known come before this distance and label."""
+    start = world.queries.start[q]
+    low, high = 0, world.queries.count[q]
+    while low < high:
+        mid = (low + high) >> 1
+        i = start + mid
+        if _before(world.squares[i], world.objects.label[world.slots[i]], d, label):
+            low = mid + 1
+        else:
+            high = mid
+    return low
+
+
+@leaf
+def _insert(world: World, q: int, at: int, d: float, s: int) -> None:  # pragma: no cover - compiled
+    queries = world.queries
+    start, n = queries.start[q], queries.count[q]
+    for i in range(start + n, start + at, -1):
+        world.slots[i], world.squares[i] = world.slots[i - 1], world.squares[i - 1]
+    world.slots[start + at], world.squares[start + at] = s, d
+    queries.count[q] = n + 1
+
+
+@leaf
+def _delete(world: World, q: int, at: int) -> None:  # pragma: no cover - compiled
+    queries = world.queries
+    start, n = queries.start[q], queries.count[q]
+    for i in range(start + at, start + n - 1):
+        world.slots[i], world.squares[i] = world.slots[i + 1], world.squares[i + 1]
+    queries.count[q] = n - 1
+
+
+@leaf
+def _reaches(world: World, q: int, d: float, label: int) -> bool:  # pragma: no cover - compiled
+    queries = world.queries
+    return not _before(queries.reach[q], queries.reach_label[q], d, label)
+
+
+@leaf
+def _knows_all(world: World, q: int) -> bool:  # pragma: no cover - compiled
+    return world.queries.reach[q] == np.inf and world.queries.reach_label[q] == LAST_LABEL
+
+
+# --- looking around
+
+
+@leaf
+def _admissible(
+    world: World, q: int, s: int, x: float, y: float, i: int
+) -> bool:  # pragma: no cover - compiled
+    queries = world.queries
+    if not admits(world.bits, i, queries.filter[q]) or is_focal(world, q, s):
+        return False
+    return queries.form[q] == NO_SHAPE or in_region(region_of(queries, q), x, y)
+
+
+@leaf
+def _look_around(world: World, q: int, radius: float) -> None:  # pragma: no cover - compiled
+    """The k nearest and some more, from about so far away; the reach follows from it."""
+    queries, frame = world.queries, world.frame
+    x, y, k = queries.cx[q], queries.cy[q], queries.k[q]
+    while True:
+        if not radius > 0:
+            radius = np.inf
+        wide = widened(radius)
+        cells = cells_between(frame, x - wide, y - wide, x + wide, y + wide)
+        whole = (
+            (cells[0] == 0) & (cells[1] == frame.columns - 1)
+            & (cells[2] == 0) & (cells[3] == frame.rows - 1)
+        )  # fmt: skip
+        within = np.inf if whole else radius * radius
+        cut = _gather(world, q, x, y, cells, within)
+        n = queries.count[q]
+        if whole or n >= k:
+            break
+        radius *= 2.0 if n == 0 else min(2.0, 1.3 * math.sqrt((k + 1) / n))
+    if cut:
+        last = queries.start[q] + queries.count[q] - 1
+        queries.reach[q] = world.squares[last]
+        queries.reach_label[q] = world.objects.label[world.slots[last]]
+    else:
+        queries.reach[q], queries.reach_label[q] = within, LAST_LABEL
+    list_circle(world, q)
+
+
+@leaf
+def _gather(
+    world: World, q: int, x: float, y: float, cells: Any, within: float
+) -> bool:  # pragma: no cover - compiled
+    """The nearest in these cells, in order; whether there were more than it keeps."""
+    objects, queries, (heads, blocks) = world.objects, world.queries, world.spots
+    keep = min(queries.k[q] + spare(queries.k[q]), queries.room[q] - 1)
+    start, cut = queries.start[q], False
+    queries.count[q] = 0
+    for r in range(cells[2], cells[3] + 1):
+        for c in range(cells[0], cells[1] + 1):
+            cell = r * world.frame.columns + c
+            block, fill = heads[cell, 0], heads[cell, 1]
+            while block != NONE:
+                for place in range(block * BLOCK, block * BLOCK + fill):
+                    s = blocks[place]
+                    ox, oy = world.place[s, 0], world.place[s, 1]
+                    dx, dy = ox - x, oy - y
+                    d = dx * dx + dy * dy
+                    if not d <= within or not _admissible(world, q, s, ox, oy, s):
+                        continue
+                    n = queries.count[q]
+                    if n == keep:
+                        cut = True
+                        last = world.slots[start + n - 1]
+                        if not _before(
+                            d, objects.label[s], world.squares[start + n - 1], objects.label[last]
+                        ):
+                            continue
+                        queries.count[q] = n - 1
+                    _insert(world, q, _position(world, q, d, objects.label[s]), d, s)
+                block, fill = blocks[block * BLOCK + ITEMS], ITEMS
+    return cut
+
+
+@leaf
+def list_circle(world: World, q: int) -> None:  # pragma: no cover - compiled
+    queries = world.queries
+    x, y = queries.cx[q], queries.cy[q]
+    wide = widened(math.sqrt(queries.reach[q]))
+    cells = cells_between(world.frame, x - wide, y - wide, x + wide, y + wide)
+    list_query(world, world.nearest, q, cells)
+
+
+@leaf
+def _first_radius(world: World, q: int) -> float:  # pragma: no cover - compiled
+    k = world.queries.k[q]
+    return world.guess * math.sqrt(k + spare(k)) * 1.1
+
+
+@leaf
+def begin_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
+    """Finds the answer of a query that has a centre, and tells nobody."""
+    world.queries.state[q] = OPEN
+    _look_around(world, q, _first_radius(world, q))
+
+
+# --- events
+
+
+@leaf
+def open_nearest(
+    world: World, told: Told, at: int, e: int, q: int, partial: bool
+) -> int:  # pragma: no cover - compiled
+    begin_nearest(world, q)
+    if partial:
+        at = _tell_centre(world, told, at, e, q)
+    return _tell_all(world, told, at, e, q, ADD)
+
+
+@leaf
+def close_nearest(
+    world: World, told: Told, at: int, e: int, q: int, state: int, partial: bool
+) -> int:  # pragma: no cover - compiled
+    queries = world.queries
+    if queries.state[q] == OPEN:
+        at = _tell_all(world, told, at, e, q, REMOVE)
+        unlist_query(world, world.nearest, q)
+        queries.count[q] = 0
+        if partial:
+            at = tell(world, told, at, e, q, -1, CLOSE)
+    queries.state[q] = state
+    return at
+
+
+@leaf
+def _tell_all(
+    world: World, told: Told, at: int, e: int, q: int, what: int
+) -> int:  # pragma: no cover - compiled
+    start = world.queries.start[q]
+    for i in range(start, start + min(world.queries.count[q], world.queries.k[q])):
+        at = tell(world, told, at, e, q, world.slots[i], what)
+    return at
+
+
+@leaf
+def _tell_centre(
+    world: World, told: Told, at: int, e: int, q: int
+) -> int:  # pragma: no cover - compiled
+    s = world.focal[q, OF_NEAREST]
+    return tell(world, told, at, e, q, s, CENTRE) if s >= 0 else at
+
+
+@leaf
+def move_nearest(
+    world: World, told: Told, at: int, e: int, q: int, partial: bool
+) -> int:  # pragma: no cover - compiled
+    """The centre or the region of the query is another: who was among the nearest, who is."""
+    queries, objects = world.queries, world.objects
+    start, k = queries.start[q], queries.k[q]
+    n = min(queries.count[q], k)
+    x, y = queries.cx[q], queries.cy[q]
+    world.counter[0] += 1
+    mark = world.counter[0]
+    farthest = 0.0
+    for i in range(n):
+        s = world.slots[start + i]
+        world.scratch[i] = s
+        objects.mark[s] = -mark
+        dx, dy = world.place[s, 0] - x, world.place[s, 1] - y
+        farthest = max(farthest, dx * dx + dy * dy)
+    # All that were nearest are within this; where they are too few, there is nothing to go by.
+    radius = math.sqrt(farthest) * 1.2 if n == k else _first_radius(world, q)
+    _look_around(world, q, radius)
+    if partial:
+        at = _tell_centre(world, told, at, e, q)
+    now = min(queries.count[q], k)
+    for i in range(start, start + now):
+        s = world.slots[i]
+        if objects.mark[s] != -mark:
+            at = tell(world, told, at, e, q, s, ADD)
+        objects.mark[s] = mark
+    for i in range(n):
+        s = world.scratch[i]
+        if objects.mark[s] == -mark:
+            at = tell(world, told, at, e, q, s, REMOVE)
+    return at
+
+
+@leaf
+def object_near(
+    world: World,
+    told: Told,
+    at: int,
+    e: int,
+    s: int,
+    number: int,
+    old: Side,
+    new: Side,
+    partial: bool,
+) -> int:  # pragma: no cover - compiled
+    """Object s, which is already where it went, against the queries of one list."""
+    (heads, blocks), queries = world.nearest, world.queries
+    # A query that looks around may leave this list, or come to it: those in it now are asked.
+    n = 0
+    block, fill = heads[number, 0], heads[number, 1]
+    while block != NONE:
+        for place in range(block * BLOCK, block * BLOCK + fill):
+            q = blocks[place]
+            if queries.stamp[q] != e:
+                queries.stamp[q] = e
+                world.scratch[n] = q
+                n += 1
+        block, fill = blocks[block * BLOCK + ITEMS], ITEMS
+    for i in range(n):
+        at = _one_near(world, told, at, e, s, world.scratch[i], old, new, partial)
+    return at
+
+
+@leaf
+def _one_near(
+    world: World,
+    told: Told,
+    at: int,
+    e: int,
+    s: int,
+    q: int,
+    old: Side,
+    new: Side,
+    partial: bool,
+) -> int:  # pragma: no cover - compiled
+    queries, label, k = world.queries, world.objects.label[s], world.queries.k[q]
+    start = queries.start[q]
+    was, d = _known(world, q, s, old, label)
+    now, to = _known(world, q, s, new, label)
+    if not (was or now):
+        return at
+    i = k
+    if was:
+        i = _position(world, q, d, label)
+        _delete(world, q, i)
+    j = k
+    if now:
+        if queries.count[q] == queries.room[q] - 1:
+            _shorten(world, q)
+            now = _reaches(world, q, to, label)
+        if now:
+            j = _position(world, q, to, label)
+            _insert(world, q, j, to, s)
+    if queries.count[q] < k and not _knows_all(world, q):
+        radius = math.sqrt(queries.reach[q]) * 1.3
+        _look_around(world, q, radius if radius > 0 else _first_radius(world, q))
+        # It may have gone beyond, and still be the nearest of what is there.
+        n = queries.count[q]
+        j = k
+        if n and new[0] and _admissible(world, q, s, new[1], new[2], new[3]):
+            p = _position(world, q, to, label)
+            if p < n and world.slots[start + p] == s:
+                j = p
+    n = queries.count[q]
+    if i < k and j < k:
+        return tell(world, told, at, e, q, s, REFRESH) if partial else at
+    if i < k:
+        at = tell(world, told, at, e, q, s, REMOVE)
+        if n >= k:
+            at = tell(world, told, at, e, q, world.slots[start + k - 1], ADD)
+    elif j < k:
+        at = tell(world, told, at, e, q, s, ADD)
+        if n > k:
+            at = tell(world, told, at, e, q, world.slots[start + k], REMOVE)
+    return at
+
+
+@leaf
+def _known(
+    world: World,
+    q: int,
+    s: int,
+    side: Side,
+    label: int,
+) -> tuple[bool, float]:  # pragma: no cover - compiled
+    """Whether the query knows the object on this side, and the square of its distance."""
+    there, x, y, line = side
+    if not there:
+        return False, 0.0
+    dx, dy = x - world.queries.cx[q], y - world.queries.cy[q]
+    d = dx * dx + dy * dy
+    # Of some the place is not known: they are at no distance.
+    known = d == d and _reaches(world, q, d, label) and _admissible(world, q, s, x, y, line)
+    return known, d
+
+
+@leaf
+def _shorten(world: World, q: int) -> None:  # pragma: no cover - compiled
+    """Forgets the farthest: the reach is less. Its lists remain: they may be too many."""
+    queries = world.queries
+    n = min(queries.k[q] + spare(queries.k[q]), queries.count[q] - 1)
+    queries.count[q] = n
+    last = queries.start[q] + n - 1
+    queries.reach[q] = world.squares[last]
+    queries.reach_label[q] = world.objects.label[world.slots[last]]

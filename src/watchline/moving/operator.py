@@ -1,0 +1,566 @@
+"""The shared operator: the objects of a shard, its moving and nearest-neighbour queries, one grid.
+
+The tables are columns that grow; the grid is chosen from the data, and chosen again when these have
+become others. All of it follows from the latest rows and from which queries have started, so it is
+never saved: an operator that is lost is built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.border.search import collected
+from watchline.moving.events import Events, most_of, place_nearest, run
+from watchline.moving.grid import (
+    BLOCK,
+    ITEMS,
+    NONE,
+    Frame,
+    cell_of,
+    empty_lists,
+    fill_lists,
+    frame,
+    spare_blocks,
+)
+from watchline.moving.labels import Labels
+from watchline.moving.nearest import (
+    close_nearest,
+    list_circle,
+    open_nearest,
+    room_for,
+)
+from watchline.moving.queries import Moving
+from watchline.moving.ranges import close_range, open_range
+from watchline.moving.tables import (
+    CIRCLE,
+    CLOSED,
+    END,
+    FREE,
+    OBJECT,
+    OPEN,
+    QUERY,
+    UNLISTED,
+    Bytes,
+    Doubles,
+    Integers,
+    Small,
+    Told,
+    Words,
+    World,
+    list_query,
+    span_of,
+)
+
+# The grid is chosen again when there are so many times more objects or queries, or fewer.
+CHANGED = 2.0
+
+
+class Operator:
+    """Objects have slots, queries have numbers; the caller keeps the slots of its objects.
+
+    `partial`: other shards have objects too, so nearest neighbours are told such that they can be
+    merged. `side`: of a cell, chosen from the data if None.
+    """
+
+    def __init__(self, kind: pa.DataType, partial: bool = False, side: float | None = None):
+        self._partial, self._side = partial, side
+        self._labels = Labels(kind)
+        self._objects, self._queries = np.zeros(0, OBJECT), np.zeros(0, QUERY)
+        self._place, self._bits = np.zeros((0, 2)), np.zeros((1, 1), np.uint64)
+        self._focal, self._then = (np.full((0, 2), NONE, np.int32) for _ in range(2))
+        self._span = np.full((0, 4), UNLISTED, np.int32)
+        self._free_slots: Small = np.empty(0, np.int32)
+        self._free_numbers: list[int] = []
+        self.numbers: dict[str, int] = {}
+        self.ids: list[str] = []
+        self._kind = kind
+        self._focals: dict[Any, int] = {}
+        self._focal_ids, self._focal_slots = pa.array([], kind), np.empty(0, np.int32)
+        self._slots, self._squares = np.empty(0, np.int32), np.empty(0)
+        self._arena = 0
+        # Whether ids have other labels than their objects: then the operator must be built again.
+        self.stale = False
+        self._built = (0, 0)
+        self._lay_out()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    # --- objects
+
+    def enrol(self, ids: pa.Array, mine: npt.NDArray[np.bool_]) -> Small:
+        """Slots for objects that have none; they are not here yet."""
+        labels, held = self._labels.of(ids)
+        self.stale |= not held
+        known = pc.index_in(ids, value_set=self._focal_ids)
+        places = pc.fill_null(known, -1).to_numpy().astype(np.int64)
+        slots = np.empty(len(ids), np.int32)
+        reserved = places >= 0
+        slots[reserved] = self._focal_slots[places[reserved]]
+        slots[~reserved] = self._new_slots(int(np.count_nonzero(~reserved)))
+        self._objects["label"][slots] = labels
+        self._objects["mine"][slots] = mine
+        return slots
+
+    def _new_slots(self, count: int) -> Small:
+        while len(self._free_slots) < count:
+            self._grow_objects()
+        slots, self._free_slots = self._free_slots[:count], self._free_slots[count:]
+        return slots
+
+    def seat(self, slots: Small, places: Doubles, rows: Integers, bits: Words) -> None:
+        """Objects that are here already; queries come after them."""
+        self._objects["here"][slots], self._objects["row"][slots] = 1, rows
+        self._place[slots] = places
+        self.set_bits(slots, bits)
+        self._lay_out()
+
+    def discharge(self, slots: Small) -> None:
+        """Objects that have timed out; a focal object keeps its slot."""
+        free = slots[self._objects["first"][slots] == NONE]
+        self._free_slots = np.concatenate([free, self._free_slots])
+
+    def forget_ids(self, living: pa.Array) -> None:
+        """These objects are left: others need no labels."""
+        self._labels.forget(pa.concat_arrays([living, self._focal_ids]))
+
+    def set_rows(self, slots: Small, rows: Integers) -> None:
+        self._objects["row"][slots] = rows
+
+    def set_bits(self, slots: Small, bits: Words) -> None:
+        """What the filters say of objects; there may be more of them than before."""
+        if bits.shape[1] != self._bits.shape[1]:
+            self._bits = np.zeros((len(self._bits), bits.shape[1]), np.uint64)
+            self._assemble()
+        self._bits[slots] = bits
+
+    @property
+    def words(self) -> int:
+        return int(self._bits.shape[1])
+
+    def labels(self, slots: Small) -> Integers:
+        return self._objects["label"][slots]
+
+    # --- queries
+
+    def focal_slots(self, ids: pa.Array, known: Small) -> Small:
+        """The slot of each focal object: `known` where it is not -1, one reserved elsewhere."""
+        slots = np.full(len(ids), -1, np.int32)
+        new: dict[Any, int] = {}
+        for i, name in enumerate(ids.to_pylist()):
+            if name is None:
+                continue
+            if name not in self._focals:
+                if known[i] >= 0:
+                    self._focals[name] = int(known[i])
+                else:
+                    new[name] = self._focals[name] = int(self._new_slots(1)[0])
+            slots[i] = self._focals[name]
+        if new:
+            labels, held = self._labels.of(pa.array(list(new), self._kind))
+            self._objects["label"][list(new.values())] = labels
+            self.stale |= not held
+        self._list_focals()
+        return slots
+
+    def _list_focals(self) -> None:
+        self._focal_ids = pa.array(list(self._focals), self._kind)
+        self._focal_slots = np.array(list(self._focals.values()), np.int32)
+
+    def register(
+        self,
+        queries: Moving,
+        focals: tuple[Small, Small],
+        filters: Integers,
+        waits: Bytes,
+        since: Integers,
+    ) -> Integers:
+        """The numbers of new queries; they have no answers yet (see `open`)."""
+        n = len(queries)
+        while len(self._free_numbers) < n:
+            self._grow_queries()
+        numbers = np.array([self._free_numbers.pop() for _ in range(n)], dtype=np.int64)
+        for number, name in zip(numbers.tolist(), queries.ids.to_pylist(), strict=True):
+            self.numbers[name], self.ids[number] = number, name
+        table = self._queries
+        table["state"][numbers], table["form"][numbers] = CLOSED, queries.form
+        table["w"][numbers], table["h"][numbers] = queries.size.T
+        table["cx"][numbers], table["cy"][numbers] = queries.centre.T
+        table["k"][numbers], table["count"][numbers] = queries.k, 0
+        table["filter"][numbers] = filters
+        table["waits"][numbers], table["since"][numbers] = waits, since
+        table["stamp"][numbers], table["fresh"][numbers] = -1, -1
+        self._focal[numbers] = np.stack(focals, axis=1)
+        self._span[numbers] = UNLISTED
+        _link(self._world, numbers)
+        self._give_room(numbers)
+        return numbers
+
+    def open(self, numbers: Integers) -> Told:
+        """Answers of those that can have one now; `event` is the place in `numbers`."""
+        if self._has_changed():
+            self._lay_out()
+        return self._collected(_open_some, numbers)
+
+    def drop(self, names: Iterable[str]) -> Told:
+        """Queries that are no more, and what was in their answers."""
+        gone = [self.numbers.pop(name) for name in names if name in self.numbers]
+        numbers = np.array(gone, dtype=np.int64)
+        told = self._collected(_close_some, numbers)
+        self._unlink(numbers)
+        return told
+
+    def _unlink(self, numbers: Integers) -> None:
+        _unlink_some(self._world, numbers)
+        self._free_numbers += numbers.tolist()
+        idle = {
+            name: slot
+            for name, slot in self._focals.items()
+            if self._objects["first"][slot] == NONE
+        }
+        for name in idle:
+            del self._focals[name]
+        if idle:
+            slots = np.array(list(idle.values()), np.int32)
+            away = slots[self._objects["here"][slots] == 0]
+            self._free_slots = np.concatenate([away, self._free_slots])
+            self._list_focals()
+
+    def waiting(self) -> dict[str, tuple[int, int]]:
+        """The queries that have not started: which focal objects they wait for, and since when."""
+        table = self._queries
+        return {
+            name: (int(table["waits"][q]), int(table["since"][q]))
+            for name, q in self.numbers.items()
+            if table["waits"][q]
+        }
+
+    # --- events
+
+    def run(self, events: Events) -> Told:
+        """What happens; queries that ended are gone then."""
+        if self._has_changed() or self._is_short():
+            self._lay_out()
+        self._queries["stamp"] = self._queries["fresh"] = -1
+
+        def fill(room: list[Any], event: int, at: int) -> tuple[int, int]:
+            told = Told(room[0], room[1], room[2], room[3])
+            return run(self._world, events, self._partial, told, event, at)
+
+        told = Told(*collected(fill, len(events.kind), 1.0, np.int64))
+        ended = events.who[events.kind == END]
+        for q in ended.tolist():
+            self.numbers.pop(self.ids[q])
+        if len(ended):
+            self._unlink(ended)
+        return told
+
+    def is_fresh(self, told: Told) -> npt.NDArray[np.bool_]:
+        """Whether what is told is of a query that started in that event."""
+        return self._queries["fresh"][told.query] == told.event
+
+    def filters_of(self, numbers: Integers) -> Integers:
+        return self._queries["filter"][numbers].astype(np.int64)
+
+    def is_ranked(self, numbers: Integers) -> npt.NDArray[np.bool_]:
+        """Whether these are nearest-neighbour queries."""
+        return self._queries["k"][numbers] > 0
+
+    def nearest(self) -> tuple[Integers, Integers, Doubles, Integers, Integers]:
+        """The open nearest-neighbour queries: number, k and centre of each; and of each among its
+        nearest the place in this list, and the row."""
+        table = self._queries
+        numbers = np.flatnonzero((table["state"] == OPEN) & (table["k"] > 0))
+        found = table[numbers]
+        counts = np.minimum(found["count"], found["k"])
+        owner = np.repeat(np.arange(len(numbers)), counts)
+        first = np.repeat(found["start"] - (np.cumsum(counts) - counts), counts)
+        slots = self._slots[first + np.arange(len(owner))]
+        centre = np.stack([found["cx"], found["cy"]], axis=1)
+        return numbers, found["k"], centre, owner, self._objects["row"][slots]
+
+    # --- room
+
+    def _collected(self, kernel: Any, numbers: Integers) -> Told:
+        def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
+            told = Told(room[0], room[1], room[2], room[3])
+            return kernel(self._world, numbers, told, i, at)
+
+        return Told(*collected(fill, len(numbers), 1.0, np.int64))
+
+    def _grow_objects(self) -> None:
+        old = len(self._objects)
+        size = max(64, 2 * old)
+        self._objects = _longer(self._objects, size)
+        self._objects["first"][old:] = NONE
+        self._place = _longer(self._place, size)
+        # One line more than there are objects: where the old bits of one are kept meanwhile.
+        self._bits = _longer(self._bits, size + 1)
+        self._free_slots = np.concatenate([self._free_slots, np.arange(old, size, dtype=np.int32)])
+        self._assemble()
+        self._give_room(np.flatnonzero(self._queries["state"] != FREE))
+        self._lay_out()
+
+    def _grow_queries(self) -> None:
+        old = len(self._queries)
+        size = max(64, 2 * old)
+        self._queries = _longer(self._queries, size)
+        self._focal, self._then, self._span = (
+            _longer(column, size, NONE) for column in (self._focal, self._then, self._span)
+        )
+        self._free_numbers += range(size - 1, old - 1, -1)
+        self.ids += [""] * (size - old)
+        self._lay_out()
+
+    def _give_room(self, numbers: Integers) -> None:
+        """Room for what nearest-neighbour queries know: never for more than all objects."""
+        table = self._queries
+        numbers = numbers[table["k"][numbers] > 0]
+        rooms = np.minimum(_rooms(table["k"][numbers]), len(self._objects) + 2)
+        short = rooms > table["room"][numbers]
+        numbers, rooms = numbers[short], rooms[short]
+        if not len(numbers):
+            return
+        if self._arena + int(rooms.sum()) > len(self._slots):
+            # Those that have room move together, and all have as much again behind them.
+            others = np.setdiff1d(np.flatnonzero(table["room"] > 0), numbers)
+            numbers = np.concatenate([others, numbers])
+            rooms = np.concatenate([table["room"][others], rooms])
+            self._arena, size = 0, 2 * int(rooms.sum())
+            slots, squares = np.empty(size, np.int32), np.empty(size)
+        else:
+            slots, squares = self._slots, self._squares
+        starts = self._arena + np.cumsum(rooms) - rooms
+        _copied(self._world, numbers, starts, slots, squares)
+        table["start"][numbers], table["room"][numbers] = starts, rooms
+        self._slots, self._squares, self._arena = slots, squares, int(starts[-1] + rooms[-1])
+        self._assemble()
+
+    # --- the grid
+
+    def _has_changed(self) -> bool:
+        return any(
+            a > CHANGED * b or CHANGED * a < b
+            for a, b in zip(self._sizes(), self._built, strict=True)
+        )
+
+    def _sizes(self) -> tuple[int, int]:
+        """Objects and queries; a few more or less never matter."""
+        return int(np.count_nonzero(self._objects["here"])) + 64, len(self.numbers) + 64
+
+    def _is_short(self) -> bool:
+        """Whether queries may be asked about everything for want of blocks."""
+        most = len(self._queries) // ITEMS
+        return any(
+            spare_blocks(x) < len(x.blocks) // BLOCK // 8 + most
+            for x in (self._ranges, self._nearest)
+        )
+
+    def _lay_out(self) -> None:
+        """Choose the grid, and list everything in it."""
+        objects = self._objects
+        present = np.flatnonzero((objects["here"] > 0) & (objects["mine"] > 0)).astype(np.int32)
+        points = self._place[present]
+        self._built = self._sizes()
+        area = _area(points)
+        # A circle of this radius has one object in it, on average.
+        self._guess = float(np.sqrt(area / (np.pi * max(len(points), 1))))
+        self._frame = frame(points, self._side or self._chosen_side(area, len(points)))
+        cells = self._frame.columns * self._frame.rows
+        self._spots = empty_lists(cells, cells + len(objects) // ITEMS + 1)
+        self._ranges, self._nearest = (
+            empty_lists(cells + 1, self._blocks(chosen, cells))
+            for chosen in (self._queries["k"] == 0, self._queries["k"] > 0)
+        )
+        self._assemble()
+        cell = _cells(self._frame, points)
+        objects["cell"][present] = cell
+        fill_lists(self._spots, cell, present, objects["spot"])
+        _list_all(self._world)
+
+    def _chosen_side(self, area: float, count: int) -> float:
+        """Half of what a query is wide, but not so that most cells are empty."""
+        table = self._queries
+        living = table[table["state"] != FREE]
+        ranges, ranked = living[living["k"] == 0], living[living["k"] > 0]
+        with np.errstate(over="ignore"):
+            boxes = np.sqrt(ranges["w"]) * np.sqrt(ranges["h"])
+        found = np.concatenate(
+            [
+                np.where(ranges["form"] == CIRCLE, ranges["w"], boxes),
+                self._guess * np.sqrt(np.minimum(ranked["k"], max(count, 1))),
+            ]
+        )
+        typical = float(np.median(found)) if len(found) else np.inf
+        least = np.sqrt(area / max(count, 1))
+        return max(typical, float(least))
+
+    def _blocks(self, chosen: npt.NDArray[np.bool_], cells: int) -> int:
+        """Blocks for the lists of these queries: some in each cell, and twice the entries."""
+        count = int(np.count_nonzero(chosen & (self._queries["state"] != FREE)))
+        return 2 * cells + 64 + (24 * count + 2 * len(self._queries)) // ITEMS
+
+    def _assemble(self) -> None:
+        most = max(len(self._objects), len(self._queries)) + 1
+        self._objects["mark"] = 0
+        self._world = World(
+            self._frame,
+            self._objects,
+            self._place,
+            self._bits,
+            self._queries,
+            self._focal,
+            self._then,
+            self._span,
+            self._spots,
+            self._ranges,
+            self._nearest,
+            self._slots,
+            self._squares,
+            np.empty(most, np.int32),
+            np.zeros(1, np.int64),
+            self._guess,
+        )
+
+
+def _longer(column: npt.NDArray[Any], size: int, value: Any = 0) -> npt.NDArray[Any]:
+    longer = np.zeros((size, *column.shape[1:]), column.dtype)
+    if value:
+        longer[len(column) :] = value
+    longer[: len(column)] = column
+    return longer
+
+
+def _area(points: Doubles) -> float:
+    """Of the space that most of the points are in."""
+    if not len(points):
+        return 0.0
+    low, high = np.quantile(points, [0.005, 0.995], axis=0)
+    with np.errstate(over="ignore"):
+        sides = high - low
+        return float(sides[0] * sides[1]) if np.isfinite(sides).all() else np.inf
+
+
+# --- kernels
+
+
+@nb.njit(cache=True, nogil=True)
+def _cells(frame: Frame, points: Doubles) -> Small:  # pragma: no cover - compiled
+    found = np.empty(len(points), np.int32)
+    for i in range(len(points)):
+        found[i] = cell_of(frame, points[i, 0], points[i, 1])
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _rooms(k: Integers) -> Integers:  # pragma: no cover - compiled
+    found = np.empty(len(k), np.int64)
+    for i in range(len(k)):
+        found[i] = room_for(k[i])
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _copied(
+    world: World, numbers: Integers, starts: Integers, slots: Small, squares: Doubles
+) -> None:  # pragma: no cover - compiled
+    """What queries know, to other places."""
+    for i in range(len(numbers)):
+        first = world.queries.start[numbers[i]]
+        for j in range(world.queries.count[numbers[i]]):
+            slots[starts[i] + j] = world.slots[first + j]
+            squares[starts[i] + j] = world.squares[first + j]
+
+
+@nb.njit(cache=True, nogil=True)
+def _list_all(world: World) -> None:  # pragma: no cover - compiled
+    """All open queries, into lists that are empty."""
+    queries = world.queries
+    for q in range(len(queries)):
+        world.span[q, 0] = UNLISTED
+    for q in range(len(queries)):
+        if queries.state[q] == OPEN:
+            if queries.k[q]:
+                list_circle(world, q)
+            else:
+                list_query(world, world.ranges, q, span_of(world, q))
+
+
+@nb.njit(cache=True, nogil=True)
+def _link(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
+    """Queries into the lists of their focal objects."""
+    first = world.objects.first
+    for q in numbers:
+        for role in range(2):
+            s = world.focal[q, role]
+            if s >= 0:
+                world.then[q, role] = first[s]
+                first[s] = 2 * q + role
+
+
+@nb.njit(cache=True, nogil=True)
+def _unlink_some(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
+    queries, first = world.queries, world.objects.first
+    for q in numbers:
+        for role in range(2):
+            s = world.focal[q, role]
+            if s < 0:
+                continue
+            link, before = first[s], NONE
+            while link != 2 * q + role:
+                before, link = link, world.then[link >> 1, link & 1]
+            after = world.then[q, role]
+            if before == NONE:
+                first[s] = after
+            else:
+                world.then[before >> 1, before & 1] = after
+            world.focal[q, role] = NONE
+        queries.state[q] = FREE
+        queries.room[q] = 0
+
+
+@nb.njit(cache=True, nogil=True)
+def _open_some(
+    world: World, numbers: Integers, told: Told, i: int, at: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    queries, objects = world.queries, world.objects
+    for j in range(i, len(numbers)):
+        q = numbers[j]
+        s = max(world.focal[q, 0], 0)
+        if at + most_of(world, q, world.place[s, 0], world.place[s, 1]) > len(told.event):
+            return j, at
+        ready = queries.waits[q] == 0 and queries.state[q] == CLOSED
+        for role in range(2):
+            s = world.focal[q, role]
+            ready = ready and (s < 0 or objects.here[s] != 0)
+        if not ready:
+            continue
+        if queries.k[q]:
+            place_nearest(world, q)
+            at = open_nearest(world, told, at, j, q, False)
+        else:
+            s = world.focal[q, 0]
+            at = open_range(world, told, at, j, q, world.place[s, 0], world.place[s, 1])
+    return len(numbers), at
+
+
+@nb.njit(cache=True, nogil=True)
+def _close_some(
+    world: World, numbers: Integers, told: Told, i: int, at: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    for j in range(i, len(numbers)):
+        q = numbers[j]
+        if at + most_of(world, q, 0.0, 0.0) > len(told.event):
+            return j, at
+        if world.queries.k[q]:
+            at = close_nearest(world, told, at, j, q, CLOSED, False)
+        else:
+            at = close_range(world, told, at, j, q, CLOSED)
+    return len(numbers), at

@@ -1,0 +1,113 @@
+"""Queries that move or rank, as columns: what the operator registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from watchline.model import (
+    TRUE,
+    Box,
+    Circle,
+    Condition,
+    Knn,
+    MovingBox,
+    MovingCircle,
+    MovingKnn,
+    Polygon,
+    Query,
+    Stream,
+    Type,
+)
+from watchline.moving.tables import BOX, CIRCLE, NO_SHAPE, OF_NEAREST, OF_REGION, Doubles, Integers
+
+_ARROW = {Type.BIGINT: pa.int64(), Type.STRING: pa.string()}
+
+
+class Filter(NamedTuple):
+    """What admits an object to an answer, wherever the focal objects are."""
+
+    where: Condition
+    region: Box | Circle | Polygon | None
+
+
+class Moving(NamedTuple):
+    """One line for each query; its number in the plan; focal ids by role, null for none; -1 for no
+    filter."""
+
+    number: Integers
+    ids: pa.Array
+    form: npt.NDArray[np.uint8]
+    size: Doubles
+    k: Integers
+    centre: Doubles
+    focals: tuple[pa.Array, pa.Array]
+    filter: Integers
+    filters: tuple[Filter, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, lines: Integers) -> Moving:
+        chosen = pa.array(lines)
+        return Moving(
+            self.number[lines],
+            self.ids.take(chosen),
+            self.form[lines],
+            self.size[lines],
+            self.k[lines],
+            self.centre[lines],
+            (self.focals[0].take(chosen), self.focals[1].take(chosen)),
+            self.filter[lines],
+            self.filters,
+        )
+
+
+def object_type(stream: Stream) -> pa.DataType:
+    return _ARROW[stream.object_type]
+
+
+def moving(numbered: Iterable[tuple[int, Query]], stream: Stream) -> Moving:
+    """The columns of queries that move with an object or rank by distance."""
+    pairs = list(numbered)
+    listed = [query for _, query in pairs]
+    filters: dict[Filter, int] = {}
+    n = len(listed)
+    form = np.zeros(n, np.uint8)
+    size, centre = np.zeros((n, 2)), np.full((n, 2), np.nan)
+    k, filter_ = np.zeros(n, np.int64), np.full(n, -1)
+    focals: list[list[int | str | None]] = [[None] * n, [None] * n]
+    for i, query in enumerate(listed):
+        region, nearest = query.region, query.knn
+        if isinstance(region, MovingBox):
+            form[i], size[i] = BOX, (region.width / 2, region.height / 2)
+            focals[OF_REGION][i] = region.focal
+        elif isinstance(region, MovingCircle):
+            form[i], size[i] = CIRCLE, (region.radius, region.radius * region.radius)
+            focals[OF_REGION][i] = region.focal
+        if nearest is not None:
+            k[i] = min(nearest.k, np.iinfo(np.int32).max)
+        if isinstance(nearest, Knn):
+            centre[i] = nearest.x, nearest.y
+        elif isinstance(nearest, MovingKnn):
+            focals[OF_NEAREST][i] = nearest.focal
+        fixed = region if form[i] == NO_SHAPE else None
+        admits = Filter(query.where, fixed)  # type: ignore[arg-type]
+        if admits != Filter((TRUE,), None):
+            filter_[i] = filters.setdefault(admits, len(filters))
+    of = object_type(stream)
+    return Moving(
+        np.array([number for number, _ in pairs], dtype=np.int64),
+        pa.array([q.id for q in listed], pa.string()),
+        form,
+        size,
+        k,
+        centre,
+        (pa.array(focals[0], of), pa.array(focals[1], of)),
+        filter_,
+        tuple(filters),
+    )

@@ -1,0 +1,170 @@
+"""Range queries that move with a focal object: what enters and leaves them.
+
+An object's answer is decided by its own place and the focal object's. When an object moves, the
+queries in the lists of its old and its new cell are asked about both places (SOLE's Algorithms 1
+and 2); when a query moves, the objects in the cells of its old and its new region are asked about
+both regions (Algorithms 3 and 4). Nobody keeps answers: where both are known, they follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchline.index.vector import leaf
+from watchline.moving.grid import BLOCK, ITEMS, NONE, cells_between
+from watchline.moving.tables import (
+    ADD,
+    CIRCLE,
+    OPEN,
+    REMOVE,
+    Region,
+    Side,
+    Told,
+    World,
+    admits,
+    in_region,
+    is_focal,
+    list_query,
+    region_of,
+    set_region,
+    span_of,
+    tell,
+    unlist_query,
+    widened,
+)
+
+
+@leaf
+def objects_in(world: World, cells: Any) -> int:  # pragma: no cover - compiled
+    c1, c2, r1, r2 = cells
+    n = 0
+    for r in range(r1, r2 + 1):
+        for c in range(c1, c2 + 1):
+            n += world.spots.heads[r * world.frame.columns + c, 2]
+    return n
+
+
+@leaf
+def most_of_range(world: World, q: int, x: float, y: float) -> int:  # pragma: no cover - compiled
+    """No more can be told when this query's focal object comes to this place, or goes."""
+    queries = world.queries
+    w, h = queries.w[q], queries.h[q]
+    if queries.form[q] == CIRCLE:
+        w = h = widened(w)
+    n = objects_in(world, cells_between(world.frame, x - w, y - h, x + w, y + h))
+    return n + objects_in(world, span_of(world, q)) if queries.state[q] == OPEN else n
+
+
+@leaf
+def open_range(
+    world: World, told: Told, at: int, e: int, q: int, x: float, y: float
+) -> int:  # pragma: no cover - compiled
+    set_region(world.queries, q, x, y)
+    world.queries.state[q] = OPEN
+    span = span_of(world, q)
+    list_query(world, world.ranges, q, span)
+    region = region_of(world.queries, q)
+    return _sweep(world, told, at, e, q, span, (False, region), (True, region), False, True)
+
+
+@leaf
+def close_range(
+    world: World, told: Told, at: int, e: int, q: int, state: int
+) -> int:  # pragma: no cover - compiled
+    """What it holds leaves; `state` is the one it has then."""
+    if world.queries.state[q] == OPEN:
+        region = region_of(world.queries, q)
+        span = span_of(world, q)
+        at = _sweep(world, told, at, e, q, span, (True, region), (False, region), True, False)
+        unlist_query(world, world.ranges, q)
+    world.queries.state[q] = state
+    return at
+
+
+@leaf
+def move_range(
+    world: World, told: Told, at: int, e: int, q: int, x: float, y: float
+) -> int:  # pragma: no cover - compiled
+    before, old_span = (True, region_of(world.queries, q)), span_of(world, q)
+    set_region(world.queries, q, x, y)
+    after, span = (True, region_of(world.queries, q)), span_of(world, q)
+    if (
+        (old_span[0] == span[0]) & (old_span[1] == span[1])
+        & (old_span[2] == span[2]) & (old_span[3] == span[3])
+    ):  # fmt: skip
+        return _sweep(world, told, at, e, q, span, before, after, True, True)
+    list_query(world, world.ranges, q, span)
+    at = _sweep(world, told, at, e, q, old_span, before, after, True, False)
+    return _sweep(world, told, at, e, q, span, before, after, False, True)
+
+
+@leaf
+def _sweep(
+    world: World,
+    told: Told,
+    at: int,
+    e: int,
+    q: int,
+    cells: Any,
+    before: tuple[bool, Region],
+    after: tuple[bool, Region],
+    leave: bool,
+    enter: bool,
+) -> int:  # pragma: no cover - compiled
+    """The objects of these cells that the region holds before or after, if there is one then."""
+    heads, blocks = world.spots
+    number = world.queries.filter[q]
+    for r in range(cells[2], cells[3] + 1):
+        for c in range(cells[0], cells[1] + 1):
+            cell = r * world.frame.columns + c
+            block, fill = heads[cell, 0], heads[cell, 1]
+            while block != NONE:
+                for place in range(block * BLOCK, block * BLOCK + fill):
+                    s = blocks[place]
+                    x, y = world.place[s, 0], world.place[s, 1]
+                    was = before[0] and in_region(before[1], x, y)
+                    now = after[0] and in_region(after[1], x, y)
+                    if was == now or not (leave if was else enter):
+                        continue
+                    if admits(world.bits, s, number) and not is_focal(world, q, s):
+                        at = tell(world, told, at, e, q, s, ADD if now else REMOVE)
+                block, fill = blocks[block * BLOCK + ITEMS], ITEMS
+    return at
+
+
+@leaf
+def object_moves(
+    world: World,
+    told: Told,
+    at: int,
+    e: int,
+    s: int,
+    number: int,
+    old: Side,
+    new: Side,
+    leave: bool,
+    enter: bool,
+) -> int:  # pragma: no cover - compiled
+    """Object s against the queries of one list. A side is: whether it is there, the place, and
+    where its bits are."""
+    (heads, blocks), queries = world.ranges, world.queries
+    had, x, y, i = old
+    has, to_x, to_y, j = new
+    block, fill = heads[number, 0], heads[number, 1]
+    while block != NONE:
+        for place in range(block * BLOCK, block * BLOCK + fill):
+            q = blocks[place]
+            region = region_of(queries, q)
+            was = had and in_region(region, x, y)
+            now = has and in_region(region, to_x, to_y)
+            if not (was or now) or is_focal(world, q, s):
+                continue
+            number_of = queries.filter[q]
+            was = was and admits(world.bits, i, number_of)
+            now = now and admits(world.bits, j, number_of)
+            if was and not now and leave:
+                at = tell(world, told, at, e, q, s, REMOVE)
+            elif now and not was and enter:
+                at = tell(world, told, at, e, q, s, ADD)
+        block, fill = blocks[block * BLOCK + ITEMS], ITEMS
+    return at

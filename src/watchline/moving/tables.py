@@ -1,0 +1,245 @@
+"""The tables of the shared operator: objects, queries, and what is told of them.
+
+An object has a slot and a query has a number, which are their places in the columns. An object is
+in the list of its cell; a query is in the lists of the cells that its region, or the circle of what
+it knows, touches, or in the list of those that are asked about everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.vector import leaf
+from watchline.moving.grid import (
+    Doubles,
+    Frame,
+    Lists,
+    cells_between,
+    find,
+    put,
+    spare_blocks,
+    take,
+)
+
+Small = npt.NDArray[np.int32]
+Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
+# Records: see OBJECT and QUERY.
+Table = npt.NDArray[Any]
+# Kind (BOX or CIRCLE), x1, y1, x2, y2, and for circles the centre and the square of the radius.
+Region = tuple[float, float, float, float, float, float, float, float]
+
+# An object before or after an event: whether it is there, its place, and where its bits are.
+Side = tuple[bool, float, float, int]
+
+# Shapes of regions that move.
+NO_SHAPE, BOX, CIRCLE = 0, 1, 2
+# States of a query: no such query, waiting for a focal object, has an answer.
+FREE, CLOSED, OPEN = 0, 1, 2
+# Roles of a focal object.
+OF_REGION, OF_NEAREST = 0, 1
+# Kinds of events, in the order of one moment.
+ROW, TIMEOUT, END = 0, 1, 2
+# What is told: an object is in the answer, still is with another row, is no more; and of nearest
+# neighbours that are to be merged: where the centre is now, that the query starts, that it ends.
+ADD, REFRESH, REMOVE, CENTRE, FRESH, CLOSE = 1, 0, -1, 2, 3, 4
+# A query that would be in more cells than this is asked about everything.
+MOST_CELLS = 256
+UNLISTED, EVERYWHERE = -1, -2
+LAST_LABEL = np.iinfo(np.int64).max
+
+
+# `here`: it is known and not timed out. `mine`: it may be in answers (another shard's focal object
+# may not). `row`: its latest row. `label`: orders objects as their ids do. `first`: the first of
+# the queries that move with it, as query * 2 + role.
+OBJECT = np.dtype(
+    [
+        ("row", np.int64), ("label", np.int64), ("mark", np.int64), ("cell", np.int32),
+        ("spot", np.int32), ("first", np.int32), ("refs", np.int32), ("here", np.uint8),
+        ("mine", np.uint8),
+    ],
+    align=True,
+)  # fmt: skip
+# `w`, `h`: half width and half height, or radius and its square. `x1` to `y2`, `mx`, `my`: the
+# region now and its middle. `cx`, `cy`: where distances count from. `waits`: for which roles.
+# `since`: the earliest report that starts it. `filter`: which bit of an object admits it.
+#
+# The nearest known are the `count` from `start` on, by distance and label: all that are not beyond
+# (`reach`, `reach_label`). The first `k` of them are the answer.
+#
+# What every object that passes is compared with comes first: it is one cache line.
+QUERY = np.dtype(
+    [
+        ("x1", np.float64), ("y1", np.float64), ("x2", np.float64), ("y2", np.float64),
+        ("mx", np.float64), ("my", np.float64), ("h", np.float64), ("filter", np.int32),
+        ("form", np.uint8), ("state", np.uint8), ("waits", np.uint8), ("w", np.float64),
+        ("cx", np.float64), ("cy", np.float64), ("reach", np.float64), ("reach_label", np.int64),
+        ("k", np.int64), ("start", np.int64), ("room", np.int64), ("count", np.int64),
+        ("stamp", np.int64), ("fresh", np.int64), ("since", np.int64),
+    ],
+    align=True,
+)  # fmt: skip
+
+
+class World(NamedTuple):
+    """All that the kernels work on.
+
+    Of objects also their places and the bits of their filters; of queries also their focal objects
+    by role, the links of the lists of these, and the cells they are listed in. The last list of
+    `ranges` and `nearest` is of queries that are asked about everything.
+    """
+
+    frame: Frame
+    objects: Table
+    place: Doubles
+    bits: Words
+    queries: Table
+    focal: Small
+    then: Small
+    span: Small
+    spots: Lists
+    ranges: Lists
+    nearest: Lists
+    # What nearest-neighbour queries know: slots, and squares of distances.
+    slots: Small
+    squares: Doubles
+    # Room for slots or numbers, and a counter for marks.
+    scratch: Small
+    counter: Integers
+    # The radius in which there is one object, on average.
+    guess: float
+
+
+class Told(NamedTuple):
+    """Event, query, what, and the row of the object that it is about."""
+
+    event: Integers
+    query: Integers
+    what: npt.NDArray[np.int8]
+    row: Integers
+
+
+@leaf
+def region_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
+    o = queries[q]
+    return (float(o.form), o.x1, o.y1, o.x2, o.y2, o.mx, o.my, o.h)
+
+
+@leaf
+def in_region(region: Region, x: float, y: float) -> bool:  # pragma: no cover - compiled
+    if region[0] == BOX:
+        return (region[1] <= x) & (x < region[3]) & (region[2] <= y) & (y < region[4])
+    dx, dy = x - region[5], y - region[6]
+    return dx * dx + dy * dy <= region[7]
+
+
+@leaf
+def widened(radius: float) -> float:  # pragma: no cover - compiled
+    """So that no object of the circle is farther away along an axis: its test rounds, and squares
+    underflow."""
+    return radius * (1 + 1e-12) + 1e-160
+
+
+@leaf
+def set_region(queries: Table, q: int, x: float, y: float) -> None:  # pragma: no cover - compiled
+    """The region around this place; what is kept of a circle besides is a box that holds it."""
+    o = queries[q]
+    w, h = o.w, o.h
+    if o.form == CIRCLE:
+        w = h = widened(w)
+    o.mx, o.my = x, y
+    o.x1, o.y1, o.x2, o.y2 = x - w, y - h, x + w, y + h
+
+
+@leaf
+def admits(bits: Words, i: int, number: int) -> bool:  # pragma: no cover - compiled
+    """Whether the row with the bits of line i passes this filter."""
+    if number < 0:
+        return True
+    return (bits[i, number >> 6] >> np.uint64(number & 63)) & np.uint64(1) != 0
+
+
+@leaf
+def is_focal(world: World, q: int, s: int) -> bool:  # pragma: no cover - compiled
+    return (world.focal[q, 0] == s) | (world.focal[q, 1] == s)
+
+
+@leaf
+def tell(
+    world: World, told: Told, at: int, event: int, q: int, s: int, what: int
+) -> int:  # pragma: no cover - compiled
+    told.event[at], told.query[at], told.what[at] = event, q, np.int8(what)
+    told.row[at] = world.objects.row[s] if s >= 0 else -1
+    if what * what == 1:  # comes or goes
+        world.objects.refs[s] += what
+    return at + 1
+
+
+# --- in which lists a query is
+
+
+@leaf
+def list_query(
+    world: World, lists: Lists, q: int, cells: Any
+) -> None:  # pragma: no cover - compiled
+    """Brings a query into the lists of these cells, and of no others."""
+    span, columns = world.span, world.frame.columns
+    c1, c2, r1, r2 = cells
+    o1, o2, p1, p2 = span[q, 0], span[q, 1], span[q, 2], span[q, 3]
+    if (o1 == c1) & (o2 == c2) & (p1 == r1) & (p2 == r2):
+        return
+    many = (c2 - c1 + 1) * (r2 - r1 + 1)
+    # Those that are asked about everything always find room.
+    reserve = len(span) // 16 + 2
+    if many > MOST_CELLS or spare_blocks(lists) < many + reserve:
+        if o1 != EVERYWHERE:
+            unlist_query(world, lists, q)
+            put(lists, everywhere(lists), q)
+            span[q, 0] = EVERYWHERE
+        return
+    if o1 < 0:
+        unlist_query(world, lists, q)
+        o1, o2, p1, p2 = 0, -1, 0, -1
+    for r in range(p1, p2 + 1):
+        for c in range(o1, o2 + 1):
+            if c < c1 or c > c2 or r < r1 or r > r2:
+                _out(lists, r * columns + c, q)
+    for r in range(r1, r2 + 1):
+        for c in range(c1, c2 + 1):
+            if c < o1 or c > o2 or r < p1 or r > p2:
+                put(lists, r * columns + c, q)
+    span[q, 0], span[q, 1], span[q, 2], span[q, 3] = c1, c2, r1, r2
+
+
+@leaf
+def unlist_query(world: World, lists: Lists, q: int) -> None:  # pragma: no cover - compiled
+    span, columns = world.span, world.frame.columns
+    if span[q, 0] == EVERYWHERE:
+        _out(lists, everywhere(lists), q)
+    elif span[q, 0] != UNLISTED:
+        for r in range(span[q, 2], span[q, 3] + 1):
+            for c in range(span[q, 0], span[q, 1] + 1):
+                _out(lists, r * columns + c, q)
+    span[q, 0] = UNLISTED
+
+
+@leaf
+def everywhere(lists: Lists) -> int:  # pragma: no cover - compiled
+    """The list of those that are asked about everything."""
+    return len(lists.heads) - 2
+
+
+@leaf
+def _out(lists: Lists, number: int, q: int) -> None:  # pragma: no cover - compiled
+    take(lists, number, find(lists, number, q))
+
+
+@leaf
+def span_of(world: World, q: int) -> Any:  # pragma: no cover - compiled
+    """The cells that the region of a query touches."""
+    o = world.queries[q]
+    return cells_between(world.frame, o.x1, o.y1, o.x2, o.y2)

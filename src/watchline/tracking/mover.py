@@ -1,0 +1,246 @@
+"""Between the tracker and the shared operator: rows and ids there, slots and numbers here.
+
+The operator knows places, the tracker knows rows. A batch becomes events in their order, a version
+becomes registrations and drops, and what the operator tells becomes rows and query ids again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.evaluate import Columns
+from watchline.model import Stream
+from watchline.moving.events import Events
+from watchline.moving.operator import Operator
+from watchline.moving.queries import Moving, object_type
+from watchline.moving.tables import END, Integers, Small, Told, Words
+from watchline.tracking.filters import Filters
+
+FIRST = np.iinfo(np.int64).min
+# Queries that wait: for which roles, and since when a report counts.
+Waiting = Mapping[str, tuple[int, int]]
+
+
+class Pairs(NamedTuple):
+    """Object rows and the ids of queries."""
+
+    rows: Integers
+    ids: pa.Array
+
+
+class Happened(NamedTuple):
+    """What a batch did: event, query id, what, the object's row, and whether the query started."""
+
+    event: Integers
+    ids: pa.Array
+    what: npt.NDArray[np.int8]
+    row: Integers
+    fresh: npt.NDArray[np.bool_]
+    # Whether it is of a nearest-neighbour query that others have a part in.
+    shared: npt.NDArray[np.bool_]
+
+
+class Mover:
+    """The moving and nearest-neighbour queries of a tracker, and its objects as these see them.
+
+    `slots` are of the tracker's objects, `other_slots` of focal objects that other shards own.
+    """
+
+    def __init__(self, stream: Stream, parts: int):
+        self._stream, self._parts = stream, parts
+        self._operator = Operator(object_type(stream), parts > 1)
+        self._filters = Filters(stream)
+        self.slots: Small = np.empty(0, np.int32)
+        self.other_slots: Small = np.empty(0, np.int32)
+        self._names: pa.Array | None = None
+        self._focals: dict[str, tuple[Any, Any]] = {}
+
+    @staticmethod
+    def over(
+        stream: Stream,
+        parts: int,
+        queries: Iterable[Moving],
+        waiting: Waiting,
+        objects: pa.Table,
+        others: pa.Table,
+    ) -> Mover:
+        """With these queries, of which some wait, and these objects."""
+        mover = Mover(stream, parts)
+        listed = list(queries)
+        numbers = [mover._acquired(moving)[0] for moving in listed]
+        own, foreign = Columns(objects, stream), Columns(others, stream)
+        operator = mover._operator
+        mover.slots = operator.enrol(_ids(objects, stream), np.ones(len(own), np.bool_))
+        mover.other_slots = operator.enrol(_ids(others, stream), np.zeros(len(foreign), np.bool_))
+        operator.seat(
+            np.concatenate([mover.slots, mover.other_slots]),
+            np.concatenate([places(own, stream), places(foreign, stream)]),
+            np.arange(len(own) + len(foreign)),
+            np.concatenate([mover._filters.bits(own), mover._filters.bits(foreign)]),
+        )
+        for moving, found in zip(listed, numbers, strict=True):
+            pairs = [waiting.get(name, (0, FIRST)) for name in moving.ids.to_pylist()]
+            waits, since = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+            # There may be nobody to wait for.
+            for role, ids in enumerate(moving.focals):
+                waits = np.where(_mask(ids.is_null()), waits & ~(1 << role), waits)
+            mover._enter(moving, found, waits, since, objects, others)
+        return mover
+
+    def __len__(self) -> int:
+        return len(self._operator)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._operator.numbers
+
+    def waiting(self) -> dict[str, tuple[int, int]]:
+        return self._operator.waiting()
+
+    def _acquired(self, moving: Moving) -> tuple[Integers, bool]:
+        return self._filters.acquire(moving.filter, moving.filters)
+
+    def _enter(
+        self,
+        moving: Moving,
+        filters: Integers,
+        waits: Integers,
+        since: Integers,
+        objects: pa.Table,
+        others: pa.Table,
+    ) -> Told:
+        """Register queries whose filters are known; what is in their answers."""
+        known = pa.concat_arrays([_ids(objects, self._stream), _ids(others, self._stream)])
+        slots = np.concatenate([self.slots, self.other_slots, [-1]]).astype(np.int32)
+        focals = []
+        for ids in moving.focals:
+            found = pc.fill_null(pc.index_in(ids, value_set=known), -1).to_numpy()
+            found = np.where(_mask(ids.is_null()), -1, found)
+            focals.append(self._operator.focal_slots(ids, slots[found.astype(np.int64)]))
+        named = zip(*(ids.to_pylist() for ids in moving.focals), strict=True)
+        self._focals.update(zip(moving.ids.to_pylist(), named, strict=True))
+        self._names = None
+        numbers = self._operator.register(
+            moving,
+            (focals[0], focals[1]),
+            filters,
+            waits.astype(np.uint8),
+            since,
+        )
+        return self._operator.open(numbers)
+
+    # --- versions
+
+    def step(
+        self,
+        dropped: Iterable[str],
+        came: Moving,
+        newest: int | None,
+        objects: pa.Table,
+        others: pa.Table,
+    ) -> tuple[Pairs, Pairs]:
+        """Drop these queries and register those: what was in answers, and what is now."""
+        gone = [name for name in dropped if name in self]
+        # Focal objects that a query has heard of; one that replaces it has heard of them too.
+        waiting = self.waiting()
+        heard = {
+            name: {
+                focal
+                for role, focal in enumerate(self._focals[name])
+                if not waiting.get(name, (0, 0))[0] >> role & 1
+            }
+            for name in gone
+        }
+        old = self._pairs(self._leave(gone))
+        filters, new = self._acquired(came)
+        if new:
+            for table, slots in ((objects, self.slots), (others, self.other_slots)):
+                self._operator.set_bits(slots, self._filters.bits(Columns(table, self._stream)))
+        waits = np.zeros(len(came), np.int64)
+        for role, ids in enumerate(came.focals):
+            for i, (name, focal) in enumerate(
+                zip(came.ids.to_pylist(), ids.to_pylist(), strict=True)
+            ):
+                if focal is not None and focal not in heard.get(name, ()):
+                    waits[i] |= 1 << role
+        since = np.full(len(came), FIRST if newest is None else newest)
+        told = self._enter(came, filters, waits, since, objects, others)
+        return old, self._pairs(told)
+
+    def _leave(self, names: list[str]) -> Told:
+        numbers = np.array([self._operator.numbers[name] for name in names], dtype=np.int64)
+        self._filters.release(self._operator.filters_of(numbers))
+        told = self._operator.drop(names)
+        for name in names:
+            del self._focals[name]
+        return told
+
+    def _pairs(self, told: Told) -> Pairs:
+        return Pairs(told.row, self._ids(told.query))
+
+    def _ids(self, numbers: Integers) -> pa.Array:
+        if self._names is None or len(self._names) != len(self._operator.ids):
+            self._names = pa.array(self._operator.ids, pa.string())
+        return self._names.take(pa.array(numbers))
+
+    # --- batches
+
+    def enrol(self, ids: pa.Array, mine: bool) -> Small:
+        return self._operator.enrol(ids, np.full(len(ids), mine))
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it must be built again before anything else."""
+        return self._operator.stale
+
+    def labels(self, slots: Small) -> Integers:
+        return self._operator.labels(slots)
+
+    def bits(self, columns: Columns) -> Words:
+        return self._filters.bits(columns)
+
+    def run(self, events: Events) -> Happened:
+        ended = events.who[events.kind == END]
+        names = [self._operator.ids[q] for q in ended.tolist()]
+        released = self._operator.filters_of(ended)
+        told = self._operator.run(events)
+        ids = self._ids(told.query)
+        fresh = (told.what > 0) & self._operator.is_fresh(told)
+        shared = self._operator.is_ranked(told.query) if self._parts > 1 else fresh & False
+        for name in names:
+            del self._focals[name]
+        self._filters.release(released)
+        return Happened(told.event, ids, told.what, told.row, fresh, shared)
+
+    def number(self, name: str) -> int:
+        return self._operator.numbers[name]
+
+    def settle(self, kept: Small, gone: Small, others: Small) -> None:
+        """After a batch: the slots of the objects that are left, and of those that are not."""
+        self.slots, self.other_slots = kept, others
+        self._operator.discharge(gone)
+        self._operator.set_rows(np.concatenate([kept, others]), np.arange(len(kept) + len(others)))
+
+
+def places(columns: Columns, stream: Stream) -> npt.NDArray[np.float64]:
+    """Where objects are; NaN where it is not known."""
+    assert stream.point is not None
+    found = [
+        np.asarray(columns.values(stream.attribute(name)), np.float64) for name in stream.point
+    ]
+    points = np.stack(found, axis=1)
+    points[~np.isfinite(points).all(axis=1)] = np.nan
+    return points
+
+
+def _ids(table: pa.Table, stream: Stream) -> pa.Array:
+    return table[stream.object].combine_chunks()
+
+
+def _mask(array: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
