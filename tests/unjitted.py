@@ -3,6 +3,7 @@
 python -m tests.unjitted           every kind of query index
 python -m tests.unjitted join      the spatial join, with so many boxes that there are scales
 python -m tests.unjitted border    crossings of borders
+python -m tests.unjitted roads     traffic, as compiled
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numba
 import numpy as np
 
 import watchline as wl
-from tests import bordering, indexing
+from tests import bordering, indexing, roading
 from watchline.border import AUTO, STABS, WALK, BorderIndex
 
 
@@ -39,7 +40,7 @@ def main(what: str) -> None:
     assert numba.config.DISABLE_JIT
     # Plain Python warns where compiled code wraps around, as the hash means to.
     np.seterr(over="ignore")
-    {"border": borders, "join": joins}.get(what, kinds)()
+    {"border": borders, "join": joins, "roads": traffic}.get(what, kinds)()
 
 
 def kinds() -> None:
@@ -81,6 +82,11 @@ def borders() -> None:
                 rng = np.random.default_rng(seed)
                 bordering.interleave(BorderIndex(dims, steps=steps), dims, rng, 30, 20)
             print(steps, dims, file=sys.stderr)
+
+
+def traffic() -> None:
+    rows = wl.roads.traffic(roading.irregular(1), 15, 40, interval=9.0, seed=2).table()
+    print(f"{rows['x'].to_numpy().sum():.6f}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from watchline.errors import (
     DuplicateQuery,
     DuplicateStream,
     EngineError,
+    InvalidNetwork,
     InvalidQuery,
     InvalidRange,
     InvalidState,
@@ -35,7 +36,7 @@ from watchline.errors import (
 )
 
 if TYPE_CHECKING:
-    from watchline import border, evaluate, index, model, sql
+    from watchline import border, evaluate, index, model, roads, sql
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
     from watchline.spark import changes, matches, session
@@ -50,6 +51,7 @@ __all__ = [
     "DuplicateQuery",
     "DuplicateStream",
     "EngineError",
+    "InvalidNetwork",
     "InvalidQuery",
     "InvalidRange",
     "InvalidState",
@@ -68,6 +70,7 @@ __all__ = [
     "index",
     "matches",
     "model",
+    "roads",
     "session",
     "sql",
 ]
@@ -79,6 +82,7 @@ _MODULES = (
     "index",
     "matching",
     "model",
+    "roads",
     "spark",
     "sql",
     "tracking",

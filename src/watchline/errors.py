@@ -26,6 +26,10 @@ class InvalidQuery(WatchlineError, ValueError):
     """A query or stream whose parts do not fit together."""
 
 
+class InvalidNetwork(WatchlineError, ValueError):
+    """A road network whose nodes and edges do not fit together, or cannot be travelled."""
+
+
 class UnknownStream(WatchlineError, LookupError):
     """No stream of that name is registered."""
 
