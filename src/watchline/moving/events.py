@@ -153,8 +153,8 @@ def _focal(
     while link != NONE:
         q = link >> 1
         link = world.then[q, link & 1]
-        if queries.stamp[q] == e:
-            continue  # it was here in its other role
+        if queries.state[q] == FREE or queries.stamp[q] == e:
+            continue  # its life is over, or it was here in its other role
         queries.stamp[q] = e
         if not comes:
             at = _close(world, told, at, e, q, CLOSED, partial)

@@ -85,6 +85,8 @@ class Operator:
         self._focal_ids, self._focal_slots = pa.array([], kind), np.empty(0, np.int32)
         self._slots, self._squares = np.empty(0, np.int32), np.empty(0)
         self._arena = 0
+        # Queries whose life ended in the events that ran last.
+        self._ended: Integers = np.empty(0, np.int64)
         # Whether ids have other labels than their objects: then the operator must be built again.
         self.stale = False
         self._built = (0, 0)
@@ -123,9 +125,12 @@ class Operator:
         self._lay_out()
 
     def discharge(self, slots: Small) -> None:
-        """Objects that have timed out; a focal object keeps its slot."""
+        """After events: objects that have timed out. A focal object keeps its slot."""
         free = slots[self._objects["first"][slots] == NONE]
         self._free_slots = np.concatenate([free, self._free_slots])
+        if len(self._ended):
+            self._unlink(self._ended)
+            self._ended = self._ended[:0]
 
     def forget_ids(self, living: pa.Array) -> None:
         """These objects are left: others need no labels."""
@@ -255,11 +260,9 @@ class Operator:
             return run(self._world, events, self._partial, told, event, at)
 
         told = Told(*collected(fill, len(events.kind), 1.0, np.int64))
-        ended = events.who[events.kind == END]
-        for q in ended.tolist():
+        self._ended = events.who[events.kind == END]
+        for q in self._ended.tolist():
             self.numbers.pop(self.ids[q])
-        if len(ended):
-            self._unlink(ended)
         return told
 
     def is_fresh(self, told: Told) -> npt.NDArray[np.bool_]:
