@@ -22,22 +22,21 @@ import pyarrow.compute as pc
 
 from watchline import sql
 from watchline.catalog import Catalog
-from watchline.errors import InvalidQuery, InvalidState, UnknownVersion
+from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base
 from watchline.model import Stream
+from watchline.reasons import Reason
 from watchline.tracking import blob as blobs
+from watchline.tracking.changes import change_schema, change_table
 from watchline.tracking.flips import Moves
-from watchline.tracking.rows import TIME, Rejects, accepted, arrow_type, sequence, times_of
+from watchline.tracking.rows import Rejects, accepted, sequence, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
 from watchline.tracking.watcher import STEPS, QueryFlips, Step, Watcher, members
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-OWN = ("query_id", "sign", "object_id", "time", "reason")
-REASONS = ("enter", "exit", "registered", "dropped", "expired", "shed")
-_ENTER, _EXIT, _REGISTERED, _DROPPED, _EXPIRED, _SHED = range(len(REASONS))
 # At one moment rows come first, then objects that time out, then queries whose life is over.
 _ROW, _TIMEOUT, _END = range(3)
 # The first and the last moment there is.
@@ -49,18 +48,6 @@ class Span(NamedTuple):
 
     oldest: int
     newest: int
-
-
-def change_schema(stream: Stream) -> pa.Schema:
-    """The columns of a change: our own, then the declared attributes."""
-    taken = [a.name for a in stream.attributes if a.name in OWN]
-    if taken:
-        raise InvalidQuery(
-            f"attribute {taken[0]!r} of stream {stream.name!r} is in the way of the result's own"
-            " column: declare it by another name"
-        )
-    own = [pa.string(), pa.int8(), arrow_type(stream.attribute(stream.object)), TIME, pa.string()]
-    return pa.schema([*zip(OWN, own, strict=True), *schema_of_rows(stream)])
 
 
 class Tracker:
@@ -222,7 +209,7 @@ class Tracker:
         entered = np.setdiff1d(keys_new, keys_old, assume_unique=True)
         keys = np.concatenate([left, entered])
         signs = np.repeat(np.array([-1, 1], np.int8), [len(left), len(entered)])
-        reasons = np.repeat([_DROPPED, _REGISTERED], [len(left), len(entered)])
+        reasons = np.repeat([Reason.DROPPED, Reason.REGISTERED], [len(left), len(entered)])
         times = np.full(len(keys), self._newest or 0)
         ids = coded.dictionary.take(pa.array(keys % count))
         return self._changes(self._objects, keys // count, ids, signs, times, reasons)
@@ -236,16 +223,7 @@ class Tracker:
         times: Integers,
         reasons: npt.NDArray[Any],
     ) -> pa.Table:
-        attributes = rows.take(pa.array(places))
-        why = pa.DictionaryArray.from_arrays(pa.array(reasons, pa.int8()), pa.array(REASONS))
-        own = [
-            ids,
-            pa.array(signs, pa.int8()),
-            attributes[self.stream.object],
-            pa.array(times).cast(pa.timestamp("us")).cast(TIME),
-            why.cast(pa.string()),
-        ]
-        return pa.Table.from_arrays([*own, *attributes.columns], schema=self._schema)
+        return change_table(self.stream, rows, places, ids, signs, times, reasons)
 
     # --- state
 
@@ -411,11 +389,13 @@ class _Batch:
         moves = flips.moves
         row = self._shown[moves]
         kind, when = self._kind[moves], self._when[moves]
-        reasons = np.where(kind == _TIMEOUT, _EXPIRED, np.where(flips.signs > 0, _ENTER, _EXIT))
+        reasons = np.where(
+            kind == _TIMEOUT, Reason.EXPIRED, np.where(flips.signs > 0, Reason.ENTER, Reason.EXIT)
+        )
         ended, ends, end_ids = self._ends(flips, columns)
         row, when = np.concatenate([row, ended]), np.concatenate([when, ends])
         kind = np.concatenate([kind, np.full(len(ended), _END)])
-        reasons = np.concatenate([reasons, np.full(len(ended), _DROPPED)])
+        reasons = np.concatenate([reasons, np.full(len(ended), Reason.DROPPED)])
         signs = np.concatenate([flips.signs, np.full(len(ended), -1, np.int8)])
         ids = pa.concat_arrays([flips.ids, end_ids])
         order = np.lexsort((signs, self._ranks[row], self._codes[row], kind, when))
