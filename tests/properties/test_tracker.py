@@ -19,7 +19,7 @@ from tests.strategies import DOUBLES, STRINGS, condition_sql, conditions
 from watchline.errors import QuerySyntaxError
 from watchline.matching import limits
 from watchline.tracking import flips
-from watchline.tracking.tracker import Span
+from watchline.tracking.batch import Span
 
 ATTRIBUTES = [
     ("d", "DOUBLE"), ("e", "DOUBLE"), ("n", "BIGINT"), ("m", "BIGINT"), ("s", "STRING"),

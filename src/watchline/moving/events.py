@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.vector import leaf
-from watchline.moving.grid import NONE, cell_of, put, take
+from watchline.moving.grid import NONE, Doubles, cell_of, put, take
 from watchline.moving.nearest import close_nearest, move_nearest, object_near, open_nearest
 from watchline.moving.ranges import (
     close_range,
@@ -32,7 +32,6 @@ from watchline.moving.tables import (
     OF_REGION,
     OPEN,
     ROW,
-    Doubles,
     Integers,
     Told,
     Words,

@@ -22,6 +22,7 @@ from watchline.moving.grid import (
     BLOCK,
     ITEMS,
     NONE,
+    Doubles,
     Frame,
     cell_of,
     empty_lists,
@@ -48,7 +49,6 @@ from watchline.moving.tables import (
     QUERY,
     UNLISTED,
     Bytes,
-    Doubles,
     Integers,
     Small,
     Told,
@@ -80,7 +80,7 @@ class Operator:
         self._free_numbers: list[int] = []
         self.numbers: dict[str, int] = {}
         self.ids: list[str] = []
-        self._kind = kind
+        self.kind = kind
         self._focals: dict[Any, int] = {}
         self._focal_ids, self._focal_slots = pa.array([], kind), np.empty(0, np.int32)
         self._slots, self._squares = np.empty(0, np.int32), np.empty(0)
@@ -169,14 +169,14 @@ class Operator:
                     new[name] = self._focals[name] = int(self._new_slots(1)[0])
             slots[i] = self._focals[name]
         if new:
-            labels, held = self._labels.of(pa.array(list(new), self._kind))
+            labels, held = self._labels.of(pa.array(list(new), self.kind))
             self._objects["label"][list(new.values())] = labels
             self.stale |= not held
         self._list_focals()
         return slots
 
     def _list_focals(self) -> None:
-        self._focal_ids = pa.array(list(self._focals), self._kind)
+        self._focal_ids = pa.array(list(self._focals), self.kind)
         self._focal_slots = np.array(list(self._focals.values()), np.int32)
 
     def register(
@@ -276,25 +276,32 @@ class Operator:
         """Whether these are nearest-neighbour queries."""
         return self._queries["k"][numbers] > 0
 
-    def nearest(self) -> tuple[Integers, Integers, Doubles, Integers, Integers]:
-        """The open nearest-neighbour queries: number, k and centre of each; and of each among its
-        nearest the place in this list, and the row."""
-        table = self._queries
-        numbers = np.flatnonzero((table["state"] == OPEN) & (table["k"] > 0))
-        found = table[numbers]
+    def ranked(self) -> Integers:
+        """The nearest-neighbour queries."""
+        return np.flatnonzero((self._queries["state"] != FREE) & (self._queries["k"] > 0))
+
+    def centres(self, numbers: Integers) -> Doubles:
+        """k and the centre of these queries, NaN where there is none now."""
+        found = self._queries[numbers]
+        closed = found["state"] != OPEN
+        columns = [found["k"], *(np.where(closed, np.nan, found[c]) for c in ("cx", "cy"))]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    def nearest(self, numbers: Integers) -> tuple[Integers, Integers]:
+        """Of each that is among the nearest of these queries: its place in `numbers`, its row."""
+        found = self._queries[numbers]
         counts = np.minimum(found["count"], found["k"])
         owner = np.repeat(np.arange(len(numbers)), counts)
         first = np.repeat(found["start"] - (np.cumsum(counts) - counts), counts)
         slots = self._slots[first + np.arange(len(owner))]
-        centre = np.stack([found["cx"], found["cy"]], axis=1)
-        return numbers, found["k"], centre, owner, self._objects["row"][slots]
+        return owner, self._objects["row"][slots]
 
     # --- room
 
     def _collected(self, kernel: Any, numbers: Integers) -> Told:
         def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
             told = Told(room[0], room[1], room[2], room[3])
-            return kernel(self._world, numbers, told, i, at)
+            return kernel(self._world, numbers, self._partial, told, i, at)
 
         return Told(*collected(fill, len(numbers), 1.0, np.int64))
 
@@ -531,7 +538,7 @@ def _unlink_some(world: World, numbers: Integers) -> None:  # pragma: no cover -
 
 @nb.njit(cache=True, nogil=True)
 def _open_some(
-    world: World, numbers: Integers, told: Told, i: int, at: int
+    world: World, numbers: Integers, partial: bool, told: Told, i: int, at: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     queries, objects = world.queries, world.objects
     for j in range(i, len(numbers)):
@@ -547,7 +554,7 @@ def _open_some(
             continue
         if queries.k[q]:
             place_nearest(world, q)
-            at = open_nearest(world, told, at, j, q, False)
+            at = open_nearest(world, told, at, j, q, partial)
         else:
             s = world.focal[q, 0]
             at = open_range(world, told, at, j, q, world.place[s, 0], world.place[s, 1])
@@ -556,14 +563,14 @@ def _open_some(
 
 @nb.njit(cache=True, nogil=True)
 def _close_some(
-    world: World, numbers: Integers, told: Told, i: int, at: int
+    world: World, numbers: Integers, partial: bool, told: Told, i: int, at: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     for j in range(i, len(numbers)):
         q = numbers[j]
         if at + most_of(world, q, 0.0, 0.0) > len(told.event):
             return j, at
         if world.queries.k[q]:
-            at = close_nearest(world, told, at, j, q, CLOSED, False)
+            at = close_nearest(world, told, at, j, q, CLOSED, partial)
         else:
             at = close_range(world, told, at, j, q, CLOSED)
     return len(numbers), at

@@ -23,7 +23,8 @@ from watchline.model import (
     Stream,
     Type,
 )
-from watchline.moving.tables import BOX, CIRCLE, NO_SHAPE, OF_NEAREST, OF_REGION, Doubles, Integers
+from watchline.moving.grid import Doubles
+from watchline.moving.tables import BOX, CIRCLE, NO_SHAPE, OF_NEAREST, OF_REGION, Integers
 
 _ARROW = {Type.BIGINT: pa.int64(), Type.STRING: pa.string()}
 

@@ -29,7 +29,7 @@ Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 # Records: see OBJECT and QUERY.
-Table = npt.NDArray[Any]
+Table = Any
 # Kind (BOX or CIRCLE), x1, y1, x2, y2, and for circles the centre and the square of the radius.
 Region = tuple[float, float, float, float, float, float, float, float]
 
@@ -51,6 +51,8 @@ ADD, REFRESH, REMOVE, CENTRE, FRESH, CLOSE = 1, 0, -1, 2, 3, 4
 MOST_CELLS = 256
 UNLISTED, EVERYWHERE = -1, -2
 LAST_LABEL = np.iinfo(np.int64).max
+# The first moment there is.
+FIRST = np.iinfo(np.int64).min
 
 
 # `here`: it is known and not timed out. `mine`: it may be in answers (another shard's focal object
@@ -121,6 +123,9 @@ class Told(NamedTuple):
     query: Integers
     what: npt.NDArray[np.int8]
     row: Integers
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Told:
+        return Told(self.event[chosen], self.query[chosen], self.what[chosen], self.row[chosen])
 
 
 @leaf

@@ -30,7 +30,8 @@ from watchline.spark.worker import (
     watcher_of,
 )
 from watchline.tracking import Rejects, Tracker
-from watchline.tracking.tracker import Saved, Span
+from watchline.tracking.batch import Span
+from watchline.tracking.tracker import Saved
 
 # Gauges are of now, summed over shards; the others are of the batch.
 COUNTERS = ("rows", "rejected", "late", "changes", "shed")

@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 from watchline.evaluate import Columns
 from watchline.model import Stream
 from watchline.moving.events import Events
+from watchline.moving.merge import Timeline
 from watchline.moving.operator import Operator
 from watchline.moving.queries import Moving, object_type
-from watchline.moving.tables import END, Integers, Small, Told, Words
+from watchline.moving.tables import END, FIRST, Integers, Small, Told, Words
 from watchline.tracking.filters import Filters
+from watchline.tracking.story import Happenings, Story
 
-FIRST = np.iinfo(np.int64).min
 # Queries that wait: for which roles, and since when a report counts.
 Waiting = Mapping[str, tuple[int, int]]
 
@@ -35,15 +36,13 @@ class Pairs(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """What a batch did: event, query id, what, the object's row, and whether the query started."""
+    """What a batch did: event, query id, sign, the object's row, and whether the query started."""
 
     event: Integers
     ids: pa.Array
-    what: npt.NDArray[np.int8]
+    sign: npt.NDArray[np.int8]
     row: Integers
     fresh: npt.NDArray[np.bool_]
-    # Whether it is of a nearest-neighbour query that others have a part in.
-    shared: npt.NDArray[np.bool_]
 
 
 class Mover:
@@ -60,6 +59,8 @@ class Mover:
         self.other_slots: Small = np.empty(0, np.int32)
         self._names: pa.Array | None = None
         self._focals: dict[str, tuple[Any, Any]] = {}
+        # Where there are several parts: what nearest neighbours did.
+        self._story: Story | None = None
 
     @staticmethod
     def over(
@@ -138,6 +139,7 @@ class Mover:
 
     def step(
         self,
+        version: int,
         dropped: Iterable[str],
         came: Moving,
         newest: int | None,
@@ -145,6 +147,9 @@ class Mover:
         others: pa.Table,
     ) -> tuple[Pairs, Pairs]:
         """Drop these queries and register those: what was in answers, and what is now."""
+        rows = pa.concat_tables([objects, others])
+        story = self._begun(rows)
+        event = story.step(version, newest) if story else 0
         gone = [name for name in dropped if name in self]
         # Focal objects that a query has heard of; one that replaces it has heard of them too.
         waiting = self.waiting()
@@ -156,7 +161,7 @@ class Mover:
             }
             for name in gone
         }
-        old = self._pairs(self._leave(gone))
+        old = self._pairs(self._leave(gone), event, rows)
         filters, new = self._acquired(came)
         if new:
             for table, slots in ((objects, self.slots), (others, self.other_slots)):
@@ -170,7 +175,11 @@ class Mover:
                     waits[i] |= 1 << role
         since = np.full(len(came), FIRST if newest is None else newest)
         told = self._enter(came, filters, waits, since, objects, others)
-        return old, self._pairs(told)
+        if story:
+            ranked = came.take(np.flatnonzero(came.k > 0))
+            centres = np.concatenate([ranked.k[:, np.newaxis], ranked.centre], axis=1)
+            story.register(ranked.ids.to_pylist(), centres)
+        return old, self._pairs(told, event, rows)
 
     def _leave(self, names: list[str]) -> Told:
         numbers = np.array([self._operator.numbers[name] for name in names], dtype=np.int64)
@@ -180,8 +189,36 @@ class Mover:
             del self._focals[name]
         return told
 
-    def _pairs(self, told: Told) -> Pairs:
+    def _pairs(self, told: Told, event: int, rows: pa.Table) -> Pairs:
+        """Of what is told in one event: for the story if others have a part in it, or for all."""
+        told = self._recorded(told._replace(event=np.full(len(told.event), event)), rows)
         return Pairs(told.row, self._ids(told.query))
+
+    def _begun(self, rows: pa.Table) -> Story | None:
+        """The story, which begins with how things are now if it was just told."""
+        if self._parts > 1 and self._story is None:
+            self._story = Story(self._operator, rows)
+        return self._story
+
+    def _recorded(self, told: Told, rows: pa.Table) -> Told:
+        """What is left when nearest neighbours are in the story; without one, all of it."""
+        if self._story is None:
+            return told
+        ranked = self._operator.is_ranked(told.query)
+        mine = told.where(ranked)
+        lines = self._story.lines(self._ids(mine.query).to_pylist())
+        self._story.record(mine.event, lines, mine.what, mine.row, rows)
+        return told.where(~ranked)
+
+    def timeline(self) -> Timeline | None:
+        """What nearest neighbours did since this was last asked, if there are several parts."""
+        story, self._story = self._story, None
+        return story.timeline() if story else None
+
+    def inherit(self, other: Mover) -> Mover:
+        """Go on with the story of one that this was built for anew."""
+        self._story = other._story
+        return self
 
     def _ids(self, numbers: Integers) -> pa.Array:
         if self._names is None or len(self._names) != len(self._operator.ids):
@@ -204,18 +241,36 @@ class Mover:
     def bits(self, columns: Columns) -> Words:
         return self._filters.bits(columns)
 
-    def run(self, events: Events) -> Happened:
+    def run(self, events: Events, rows: pa.Table, before: int | None) -> Happened:
+        """What these events do; `before` is the newest time of the stream before them."""
         ended = events.who[events.kind == END]
         names = [self._operator.ids[q] for q in ended.tolist()]
         released = self._operator.filters_of(ended)
+        story = self._begun(rows)
         told = self._operator.run(events)
-        ids = self._ids(told.query)
         fresh = (told.what > 0) & self._operator.is_fresh(told)
-        shared = self._operator.is_ranked(told.query) if self._parts > 1 else fresh & False
+        if story:
+            fresh = fresh[~self._operator.is_ranked(told.query)]
+            first = story.happen(self._happenings(events, rows, before))
+            told = self._recorded(told._replace(event=told.event + first), rows)
+            told = told._replace(event=told.event - first)
         for name in names:
             del self._focals[name]
         self._filters.release(released)
-        return Happened(told.event, ids, told.what, told.row, fresh, shared)
+        return Happened(told.event, self._ids(told.query), told.what, told.row, fresh)
+
+    def _happenings(self, events: Events, rows: pa.Table, before: int | None) -> Happenings:
+        """Events as all parts know them."""
+        kind, time, who = events.kind.astype(np.int64), events.time, events.who
+        same = np.zeros(len(kind), np.bool_)
+        same[1:] = (kind[1:] == kind[:-1]) & (time[1:] == time[:-1]) & (who[1:] == who[:-1])
+        # Rows of one object at one moment are counted.
+        firsts = np.maximum.accumulate(np.where(same, 0, np.arange(len(kind))))
+        place = np.arange(len(kind)) - firsts
+        cause = pa.array(events.row, mask=events.row < 0)
+        told = time if before is None else np.maximum(time, before)
+        ids = _ids(rows, self._stream).take(cause)
+        return Happenings(time, kind, ids, np.where(kind == END, 0, place), told)
 
     def number(self, name: str) -> int:
         return self._operator.numbers[name]

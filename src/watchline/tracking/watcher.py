@@ -220,7 +220,7 @@ class Watcher(Matcher):
 
 
 def _among(ids: pa.Array, others: pa.Array) -> npt.NDArray[np.bool_]:
-    return pc.is_in(ids, value_set=others).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return pc.is_in(ids, value_set=others).to_numpy(zero_copy_only=False)
 
 
 def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:

@@ -1,0 +1,526 @@
+"""One answer of all shards from their own: the merge of the k nearest.
+
+The k nearest of all objects are among the k nearest of each shard. In every batch a shard tells a
+`Timeline`: its k nearest of every kNN query as the batch began, its *candidates*, and what happened
+to them since. The merge puts the candidates of all shards together, replays the timelines event by
+event, and tells what enters and leaves the answers. It keeps nothing between batches, so there is
+nothing to recover, and a batch that is run again is told again alike.
+
+Invariant: after every event the answer of a query is the first k of its candidates, by distance and
+then by object, or nothing while it has no centre.
+
+Cost: rows and events are ranked and records sorted, once; a query to which nothing happened costs
+no more. An event that touches a query costs the query's candidates, at most k of each shard, and
+where its centre moves a sort of them.
+
+Events of different shards are one event if they have the same time, kind, cause and place. Those
+that end a query's life have no cause, and are one for each query, which is replayed by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.model import Stream
+from watchline.reasons import Reason
+
+Integers = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+
+# Kinds of events, in the order in which they come at one moment; steps come before all else.
+STEP, ROW, TIMEOUT, END = -1, 0, 1, 2
+# What a record says of an object's row: it is no more among the shard's k nearest, is still, is
+# now. And of the query: its centre is at this row; it starts; it has no centre any more.
+REMOVE, REFRESH, ADD, CENTRE, FRESH, CLOSE = -1, 0, 1, 2, 3, 4
+
+QUERIES = pa.schema(
+    [("id", pa.string()), ("k", pa.int64()), ("x", pa.float64()), ("y", pa.float64())]
+)
+RECORDS = pa.schema(
+    [("event", pa.int32()), ("query", pa.int32()), ("op", pa.int8()), ("row", pa.int32())]
+)
+
+
+def event_schema(cause: pa.DataType) -> pa.Schema:
+    """The columns of events that objects with ids of this type cause."""
+    numbers = [("place", pa.int64()), ("told", pa.int64())]
+    return pa.schema([("time", pa.int64()), ("kind", pa.int8()), ("cause", cause), *numbers])
+
+
+class Timeline(NamedTuple):
+    """What the kNN queries of one shard did in a batch.
+
+    `queries` has a line for each registration of an id, in their order, the same in every shard.
+    Its centre is that of the batch's beginning, NaN if there was none. A query that is replaced in
+    a step has another line: records remove from the one, add to the other. `rows` are those that
+    records mean. `told` of an event is the newest time of the stream then: what a step does, and
+    what enters a query that starts, is told with it; all else with the event's own time. A record's
+    event is -1 if it says what was when the batch began.
+    """
+
+    queries: pa.Table
+    rows: pa.Table
+    events: pa.Table
+    records: pa.Table
+
+
+class Merged(NamedTuple):
+    """Change i is of the query `queries[i]` and shows `rows[places[i]]`; there are so many answers
+    after the batch."""
+
+    queries: pa.Array
+    signs: npt.NDArray[np.int8]
+    rows: pa.Table
+    places: Integers
+    times: Integers
+    reasons: npt.NDArray[np.int8]
+    answers: int
+
+
+# --- on the way
+
+
+def pack(timeline: Timeline) -> bytes:
+    """The tables as Arrow IPC, one after the other."""
+    sink = pa.BufferOutputStream()
+    for table in timeline:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def unpack(blob: Any) -> Timeline:
+    source = pa.BufferReader(blob)
+    tables = []
+    for _ in Timeline._fields:
+        with pa.ipc.open_stream(source) as reader:
+            tables.append(reader.read_all())
+    return Timeline(*tables)
+
+
+def split(timeline: Timeline, targets: Integers, parts: int) -> list[Timeline]:
+    """Line i of the queries goes to part `targets[i]`, with all that its records mean.
+
+    Lines of one id must go to the same part.
+    """
+    numbers = {name: _numbers(timeline.records, name) for name in RECORDS.names}
+    queries = _dealt(targets, parts)
+    records = _dealt(targets[numbers["query"]], parts)
+    meant = {"event": timeline.events, "row": timeline.rows}
+    scratch = {name: np.full(table.num_rows, -1) for name, table in meant.items()}
+    place_of_query = np.empty(len(targets), dtype=np.int64)
+    made = []
+    for lines, chosen in zip(queries, records, strict=True):
+        place_of_query[lines] = np.arange(len(lines))
+        of = {name: column[chosen] for name, column in numbers.items()}
+        of["query"] = place_of_query[of["query"]]
+        tables = {}
+        for name, table in meant.items():
+            of[name], used = _renumbered(of[name], scratch[name])
+            tables[name] = table.take(pa.array(used))
+        kept = pa.table([pa.array(of[n]).cast(RECORDS.field(n).type) for n in of], schema=RECORDS)
+        taken = timeline.queries.take(pa.array(lines))
+        made.append(Timeline(taken, tables["row"], tables["event"], kept))
+    return made
+
+
+def _dealt(targets: Integers, parts: int) -> list[Integers]:
+    """The places of each part."""
+    order = np.argsort(targets, kind="stable")
+    return np.split(order, np.searchsorted(targets[order], np.arange(1, parts)))
+
+
+def _numbers(table: pa.Table, name: str) -> Integers:
+    column = table[name].combine_chunks()
+    return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+
+
+# --- all shards together
+
+
+class _Lines(NamedTuple):
+    """The lines of all shards, each once: by id, those of an id in their order.
+
+    `group` is the number of the id; the lines of group g begin at `first[g]`.
+    """
+
+    group: Integers
+    first: Integers
+    k: Integers
+    x: Doubles
+    y: Doubles
+
+
+class _Events(NamedTuple):
+    """Events of all shards, each once, in order."""
+
+    time: Integers
+    kind: Integers
+    told: Integers
+
+
+class _Records(NamedTuple):
+    """Records of all shards: of the event, line and row of all; a row of -1 is none."""
+
+    event: Integers
+    line: Integers
+    op: Integers
+    row: Integers
+
+    def chosen(self, places: Integers) -> _Records:
+        return _Records(*(column[places] for column in self))
+
+
+class _Rows(NamedTuple):
+    """Points of rows, and the rank of the object of each among `objects`."""
+
+    x: Doubles
+    y: Doubles
+    object: Integers
+    objects: int
+
+
+def merge(timelines: list[Timeline], stream: Stream) -> Merged:
+    """The changes of the answers of all shards together, by event, `-` first, query and object.
+
+    There is a timeline at least; a shard without records need not send one.
+    """
+    rows = pa.concat_tables([t.rows for t in timelines]).combine_chunks()
+    happened = pa.concat_tables([t.events for t in timelines])
+    ids, lines, line_of = _lines([t.queries for t in timelines])
+    # Causes are objects: both are ranked together.
+    named = [rows[stream.object], happened["cause"]]
+    objects, ranks = _ranked(pa.chunked_array([c for n in named for c in n.chunks], named[0].type))
+    events, event_of = _events(happened, ranks[rows.num_rows :])
+    records = _records(timelines, line_of, event_of)
+    # Copies, since a kernel is compiled once more for what is read-only.
+    x, y = (np.array(rows[name].to_numpy()) for name in stream.point or ())
+    known = _Rows(x, y, ranks[: rows.num_rows], len(objects))
+    found, answers = _replayed(records, lines, known)
+    return _told(found, answers, events, ids, rows)
+
+
+def _ranked(values: pa.ChunkedArray) -> tuple[pa.Array, Integers]:
+    """The different values in order, strings by their bytes; the rank of each, -1 for null."""
+    coded = values.combine_chunks().dictionary_encode()
+    order = pc.sort_indices(coded.dictionary)
+    rank = np.full(len(order) + 1, -1)
+    rank[order.to_numpy()] = np.arange(len(order))
+    return coded.dictionary.take(order), rank[coded.indices.fill_null(-1).to_numpy()]
+
+
+def _lines(queries: list[pa.Table]) -> tuple[pa.Array, _Lines, Integers]:
+    """The ids, the lines of all shards, and which of these each shard's own are."""
+    joined = pa.concat_tables(queries)
+    ids, group = _ranked(joined["id"])
+    shard = np.repeat(np.arange(len(queries)), [t.num_rows for t in queries])
+    order = np.lexsort((group, shard))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (np.diff(group[order]) != 0) | (np.diff(shard[order]) != 0)
+    starts = np.flatnonzero(first)
+    # The how-manieth of its id in its shard a line is.
+    nth = np.empty(len(order), dtype=np.int64)
+    nth[order] = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+    most = int(nth.max(initial=0)) + 1
+    _, one, line_of = np.unique(group * most + nth, return_index=True, return_inverse=True)
+    k, x, y = (joined[name].to_numpy()[one] for name in ("k", "x", "y"))
+    begin = np.searchsorted(group[one], np.arange(len(ids)))
+    return ids, _Lines(group[one], begin, k, x, y), line_of
+
+
+def _events(events: pa.Table, cause: Integers) -> tuple[_Events, Integers]:
+    """The events of all shards, and which of these each shard's own are."""
+    time, kind, place, told = (_numbers(events, n) for n in ("time", "kind", "place", "told"))
+    keys = np.where(kind == END, 0, place), cause, kind, time
+    order = np.lexsort(keys)
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = np.logical_or.reduce([np.diff(key[order]) != 0 for key in keys])
+    event_of = np.empty(len(order), dtype=np.int64)
+    event_of[order] = np.cumsum(new) - 1
+    one = order[new]
+    return _Events(time[one], kind[one], told[one]), event_of
+
+
+def _records(timelines: list[Timeline], line_of: Integers, event_of: Integers) -> _Records:
+    parts = []
+    line = event = row = 0
+    for t in timelines:
+        mine = {name: _numbers(t.records, name) for name in RECORDS.names}
+        parts.append(
+            _Records(
+                _looked_up(event_of[event : event + t.events.num_rows], mine["event"]),
+                line_of[line + mine["query"]],
+                mine["op"],
+                np.where(mine["row"] < 0, -1, mine["row"] + row),
+            )
+        )
+        line, event = line + t.queries.num_rows, event + t.events.num_rows
+        row += t.rows.num_rows
+    return _Records(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _looked_up(table: Integers, places: Integers) -> Integers:
+    """-1 stays."""
+    return np.append(table, -1)[places]
+
+
+def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, int]:
+    """What the kernel finds, and the number of answers after the batch."""
+    group = lines.group[records.line]
+    later = records.event >= 0
+    touched = np.zeros(len(lines.first), dtype=np.bool_)
+    touched[group[later]] = True
+    # Where nothing happens only the number of candidates counts.
+    counts = np.bincount(records.line[~later], minlength=len(lines.k))
+    still = ~touched[lines.group] & ~np.isnan(lines.x)
+    answers = int(np.minimum(counts, lines.k)[still].sum())
+    chosen = np.flatnonzero(~later & touched[group])
+    began = records.chosen(chosen[np.argsort(group[chosen], kind="stable")])
+    chosen = np.flatnonzero(later)
+    happened = records.chosen(chosen)
+    moment = group[chosen] * (int(happened.event.max(initial=0)) + 1) + happened.event
+    # Within an event the lines of an id in their order, and what goes before what comes.
+    order = np.lexsort((happened.line * (CLOSE - REMOVE + 1) + happened.op, moment))
+    room = np.bincount(group, touched[group], minlength=1).max()
+    found, more = _replay(began, happened.chosen(order), lines, rows, int(room))
+    return found, answers + more
+
+
+def _told(found: Integers, answers: int, events: _Events, ids: pa.Array, rows: pa.Table) -> Merged:
+    event, group, sign, who, row, fresh = found.T
+    order = np.lexsort((who, group, sign, event))
+    event, sign, entered = event[order], sign[order].astype(np.int8), sign[order] > 0
+    starts = entered & (fresh[order] > 0)
+    kind = events.kind[event]
+    reasons = np.where(entered, _ENTERED[kind - STEP], _LEFT[kind - STEP])
+    return Merged(
+        ids.take(pa.array(group[order])),
+        sign,
+        rows,
+        row[order],
+        np.where((kind == STEP) | starts, events.told[event], events.time[event]),
+        np.where(starts, Reason.REGISTERED, reasons).astype(np.int8),
+        answers,
+    )
+
+
+# By kind, from STEP on.
+_LEFT = np.array([Reason.DROPPED, Reason.EXIT, Reason.EXPIRED, Reason.DROPPED])
+_ENTERED = np.array([Reason.REGISTERED, Reason.ENTER, Reason.ENTER, Reason.ENTER])
+
+# --- kernels
+
+# So many candidates are put in their places one by one; more are sorted in wide steps first.
+_FEW = 16
+_GAPS = np.array([100_000, 40_000, 16_000, 6_400, 2_600, 1_000, 400, 160, 64, 25, 10, 4, 1])
+
+
+class _Query(NamedTuple):
+    """Where the replay of a query is: its line, its centre, how many candidates it has."""
+
+    line: int
+    cx: float
+    cy: float
+    size: int
+
+
+class _Scratch(NamedTuple):
+    """Candidates in order, by object and distance; the answer before the event, likewise.
+
+    For each object its latest row, as far as the query being replayed knows it, and a stamp.
+    """
+
+    who: Integers
+    far: Doubles
+    before: Integers
+    latest: Integers
+    stamps: Integers
+
+
+@nb.njit(cache=True, nogil=True)
+def _replay(
+    began: _Records, happened: _Records, lines: _Lines, rows: _Rows, room: int
+) -> tuple[Integers, int]:  # pragma: no cover - compiled
+    """Event, id, sign, object, row, whether the query starts: of each change. And the answers."""
+    objects = rows.objects
+    own = _Scratch(
+        np.empty(room, np.int64),
+        np.empty(room, np.float64),
+        np.empty(room, np.int64),
+        np.empty(objects, np.int64),
+        np.zeros(objects, np.int64),
+    )
+    told = np.empty((max(len(happened.event), 16), 6), np.int64)
+    # Of a plain 0 Numba compiles versions of their own.
+    count = answers = stamp = at = i = np.int64(0)
+    while i < len(happened.event):
+        group = lines.group[happened.line[i]]
+        query, at = _begun(began, at, group, lines, rows, own)
+        while i < len(happened.event) and lines.group[happened.line[i]] == group:
+            event, end, fresh = happened.event[i], i, 0
+            while (
+                end < len(happened.event)
+                and happened.event[end] == event
+                and lines.group[happened.line[end]] == group
+            ):
+                fresh |= happened.op[end] == FRESH
+                end += 1
+            shown = _shown(query, lines)
+            own.before[:shown] = own.who[:shown]
+            stamp += 3
+            query = _applied(query, happened, i, end, lines, rows, own, stamp)
+            if count + shown + query.size > len(told):
+                told = _grown(told, count + shown + query.size)
+            after = _shown(query, lines)
+            count = _compared(told, count, own, shown, after, (event, group, fresh), stamp)
+            i = end
+        answers += _shown(query, lines)
+    return told[:count], int(answers)
+
+
+@nb.njit(cache=True, nogil=True)
+def _begun(
+    began: _Records, at: int, group: int, lines: _Lines, rows: _Rows, own: _Scratch
+) -> tuple[_Query, int]:  # pragma: no cover - compiled
+    """An id as the batch began, and the place of the next one's records."""
+    count = 0
+    line = lines.first[group]
+    while at < len(began.line) and lines.group[began.line[at]] == group:
+        row = began.row[at]
+        own.who[count] = rows.object[row]
+        own.latest[rows.object[row]] = row
+        count += 1
+        at += 1
+    query = _Query(line, lines.x[line], lines.y[line], count)
+    _sort(query, np.int64(0), rows, own)
+    return query, at
+
+
+@nb.njit(cache=True, nogil=True)
+def _shown(query: _Query, lines: _Lines) -> int:  # pragma: no cover - compiled
+    """So many of the first candidates are the answer."""
+    return 0 if np.isnan(query.cx) else min(query.size, lines.k[query.line])
+
+
+@nb.njit(cache=True, nogil=True)
+def _applied(
+    query: _Query,
+    records: _Records,
+    start: int,
+    end: int,
+    lines: _Lines,
+    rows: _Rows,
+    own: _Scratch,
+    stamp: int,
+) -> _Query:  # pragma: no cover - compiled
+    """The query after the records of an event."""
+    line, cx, cy, count = query
+    if records.line[end - 1] != line:
+        # What the line before it held goes with it.
+        line, count = records.line[end - 1], 0
+        cx, cy = lines.x[line], lines.y[line]
+    moved = False
+    for i in range(start, end):
+        op, row = records.op[i], records.row[i]
+        if op <= ADD:
+            own.latest[rows.object[row]] = row
+            own.stamps[rows.object[row]] = stamp
+        elif records.line[i] == line and op == CENTRE:
+            cx, cy, moved = rows.x[row], rows.y[row], True
+        elif records.line[i] == line and op == CLOSE:
+            cx, cy = np.nan, np.nan
+    kept = 0
+    for a in range(count):
+        if own.stamps[own.who[a]] != stamp:
+            own.who[kept], own.far[kept] = own.who[a], own.far[a]
+            kept += 1
+    count = kept
+    for i in range(start, end):
+        if records.line[i] == line and REFRESH <= records.op[i] <= ADD:
+            own.who[count] = rows.object[records.row[i]]
+            count += 1
+    query = _Query(line, cx, cy, count)
+    _sort(query, np.int64(0) if moved or count - kept > _FEW else kept, rows, own)
+    return query
+
+
+@nb.njit(cache=True, nogil=True)
+def _sort(query: _Query, kept: int, rows: _Rows, own: _Scratch) -> None:  # pragma: no cover
+    """Candidates by distance and object; the first `kept` stand so already.
+
+    A Shell sort: with one gap it is the insertion of the others.
+    """
+    who, far, count = own.who, own.far, query.size
+    for a in range(kept, count):
+        row = own.latest[who[a]]
+        dx, dy = rows.x[row] - query.cx, rows.y[row] - query.cy
+        far[a] = dx * dx + dy * dy
+    for gap in _GAPS[0 if count - kept > _FEW else -1 :]:
+        for a in range(max(kept, gap), count):
+            w, f = who[a], far[a]
+            b = a
+            while b >= gap and (far[b - gap] > f or (far[b - gap] == f and who[b - gap] > w)):
+                who[b], far[b] = who[b - gap], far[b - gap]
+                b -= gap
+            who[b], far[b] = w, f
+
+
+@nb.njit(cache=True, nogil=True)
+def _compared(
+    told: Integers,
+    count: int,
+    own: _Scratch,
+    before: int,
+    after: int,
+    at: tuple[int, int, int],
+    stamp: int,
+) -> int:  # pragma: no cover - compiled
+    """Write down who left and who entered; the number of changes so far."""
+    event, group, fresh = at
+    stamps = own.stamps
+    for a in range(before):
+        stamps[own.before[a]] = stamp + 1
+    for sign, side, size in ((1, own.who, after), (-1, own.before, before)):
+        for a in range(size):
+            w = side[a]
+            # The entered are those of now not marked before; then what is now is marked.
+            if stamps[w] != stamp + (1 if sign > 0 else 2):
+                told[count, 0], told[count, 1], told[count, 2] = event, group, sign
+                told[count, 3], told[count, 4], told[count, 5] = w, own.latest[w], fresh
+                count += 1
+            if sign > 0:
+                stamps[w] = stamp + 2
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
+def _grown(told: Integers, least: int) -> Integers:  # pragma: no cover - compiled
+    wider = np.empty((max(2 * len(told), least), told.shape[1]), told.dtype)
+    wider[: len(told)] = told
+    return wider
+
+
+@nb.njit(cache=True, nogil=True)
+def _renumbered(
+    numbers: Integers, places: Integers
+) -> tuple[Integers, Integers]:  # pragma: no cover - compiled
+    """Numbers by their first appearance, and what they were; -1 stays. `places` is all -1."""
+    made = np.empty(len(numbers), np.int64)
+    used = np.empty(len(numbers), np.int64)
+    count = 0
+    for i in range(len(numbers)):
+        number = numbers[i]
+        if number >= 0 and places[number] < 0:
+            places[number] = count
+            used[count] = number
+            count += 1
+        made[i] = places[number] if number >= 0 else -1
+    for i in range(count):
+        places[used[i]] = -1
+    return made, used[:count]

@@ -1,0 +1,428 @@
+"""A batch of rows on its way through a tracker: moves, what they enter and leave, and when.
+
+Rows are put in order, and each becomes a *move* from its object's row before it; a time-out is a
+move to nowhere. The watcher says what moves do to queries that a row alone decides, all at once.
+The mover says what they do to queries that move or rank, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.evaluate import Columns
+from watchline.model import Stream
+from watchline.moving.events import Events
+from watchline.moving.tables import END, FIRST, ROW, TIMEOUT
+from watchline.reasons import Reason
+from watchline.tracking.changes import change_table
+from watchline.tracking.flips import Moves
+from watchline.tracking.mover import Happened, Mover, places
+from watchline.tracking.rows import sequence, times_of
+from watchline.tracking.watcher import QueryFlips, Watcher, members
+
+Integers = npt.NDArray[np.int64]
+
+# The last moment there is.
+LAST = np.iinfo(np.int64).max
+
+
+class Span(NamedTuple):
+    """The oldest and the newest time of the accepted rows of a batch, in all shards."""
+
+    oldest: int
+    newest: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a tracker knows before a batch. A mover that cannot be used any more is rebuilt."""
+
+    stream: Stream
+    objects: pa.Table
+    others: pa.Table
+    newest: int | None
+    births: dict[str, int | None]
+    lifetimes: dict[str, int]
+    watcher: Watcher
+    mover: Mover | None
+    rebuilt: Callable[[], Mover]
+
+
+class Linked:
+    """The rows of a batch, each with its object's row before it; nothing of the tracker is touched.
+
+    All rows are `rows`: the latest of each known object, then the batch's. A move is from a row to
+    a row, or to none where the object times out; it is told with the row `shown`.
+    """
+
+    def __init__(
+        self,
+        objects: pa.Table,
+        batch: pa.Table,
+        stream: Stream,
+        before: int | None,
+        newest: int | None,
+    ):
+        self._timeout = stream.timeout
+        self.known = objects.num_rows
+        self.rows = _joined(objects, batch)
+        self.times = times_of(self.rows, stream)
+        ids = self.rows[stream.object].chunk(0).dictionary_encode()
+        self.codes = ids.indices.to_numpy().astype(np.int64)
+        # What is known are different objects: their codes count them.
+        self.ids = ids.dictionary
+        self.order = self._in_order(batch, before)
+        # Rows of one object at one moment count by their attributes, not by their places.
+        self.ranks = np.zeros(len(self.times), dtype=np.int64)
+        self.ranks[self.order] = np.arange(1, len(self.order) + 1)
+        self._link(newest)
+
+    def _in_order(self, batch: pa.Table, newest: int | None) -> Integers:
+        """The batch's rows that are not late, as places among all rows, by object and time."""
+        known = self.known
+        mine, times = self.codes[known:], self.times[known:]
+        before = np.full(len(self.ids), FIRST)
+        before[:known] = self.times[:known]
+        late = times < before[mine]
+        if self._timeout is not None and newest is not None:
+            late |= times < _back(newest, self._timeout)
+        self.late = int(np.count_nonzero(late))
+        chosen = np.flatnonzero(~late)
+        if self.late:
+            batch = batch.take(pa.array(chosen))
+        order = sequence(mine[chosen], times[chosen], batch)
+        return known + chosen[order]
+
+    def _link(self, newest: int | None) -> None:
+        """Each row's row before it; which rows are their object's last; who has timed out."""
+        codes, times, order, known = self.codes, self.times, self.order, self.known
+        first = np.ones(len(order), dtype=np.bool_)
+        first[1:] = codes[order][1:] != codes[order][:-1]
+        before = np.empty(len(order), dtype=np.int64)
+        before[1:] = order[:-1]
+        mine = codes[order[first]]
+        before[first] = np.where(mine < known, mine, -1)
+        latest = np.full(len(self.ids), -1)
+        latest[:known] = np.arange(known)
+        # Later rows overwrite earlier ones of the same object.
+        latest[codes[order]] = order
+        latest = latest[latest >= 0]
+        gap = np.zeros(len(order), dtype=np.bool_)
+        expired = latest[:0]
+        if self._timeout is not None:
+            gap = (before >= 0) & (times[before] < _back(times[order], self._timeout))
+            if newest is not None:
+                over = times[latest] < _back(newest, self._timeout)
+                expired, latest = latest[over], latest[~over]
+        self.kept, self.expired = latest, expired
+        gone = np.concatenate([before[gap], expired])
+        none = np.full(len(gone), -1)
+        self.moves = Moves(
+            np.concatenate([np.where(gap, -1, before), gone]), np.concatenate([order, none])
+        )
+        # The row that a move is told with: the object's latest.
+        self.shown = np.concatenate([order, gone])
+        timeouts = times[gone] + (self._timeout or 0)
+        self.when = np.concatenate([times[order], timeouts])
+        self.kind = np.repeat([ROW, TIMEOUT], [len(order), len(gone)])
+
+
+class _Events(NamedTuple):
+    """Who, what kind, when, the rank among its object's rows, and the row."""
+
+    who: Integers
+    kind: Integers
+    when: Integers
+    rank: Integers
+    row: Integers
+
+    @staticmethod
+    def of(linked: Linked, slots: Integers, before: int = 0) -> _Events:
+        """The moves of objects that have these slots by their codes."""
+        who = slots[linked.codes[linked.shown]]
+        rank = linked.ranks[linked.shown]
+        return _Events(who, linked.kind, linked.when, rank, before + linked.shown)
+
+    @staticmethod
+    def of_ends(ends: dict[int, int]) -> _Events:
+        n = len(ends)
+        who, when = np.array(list(ends), np.int64), np.array(list(ends.values()), np.int64)
+        return _Events(who, np.full(n, END), when, np.zeros(n, np.int64), np.full(n, -1))
+
+
+class _Found(NamedTuple):
+    """Changes in any order: rows, query ids, signs, times told, reasons, and what sorts them."""
+
+    row: Integers
+    ids: pa.Array
+    signs: npt.NDArray[np.int8]
+    times: Integers
+    reasons: Integers
+    when: Integers
+    kind: Integers
+    place: Integers
+
+
+class Batch:
+    """One batch on its way through a tracker, of which only the mover is touched."""
+
+    def __init__(self, known: Known, batch: pa.Table, others: pa.Table, span: Span | None):
+        self._known, self._stream = known, known.stream
+        self.newest, self.births = known.newest, dict(known.births)
+        if span is not None:
+            if self.newest is None:
+                # Lives that had no beginning yet begin with the stream's first row.
+                self.births = dict.fromkeys(self.births, span.oldest)
+            self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
+        self._own = self._linked(known.objects, batch)
+        self._columns = Columns(self._own.rows, self._stream)
+        self.late = self._own.late
+        self._over = self._lives_over()
+        self._other = self._linked(known.others, others)
+        # Where moves count one by one, all are told in that order.
+        found = [] if known.mover is None else [self._moved(known.mover)]
+        self.changes = self._told([self._flipped(), *found])
+        self.births = {name: b for name, b in self.births.items() if name not in self._over}
+        self.objects = self._own.rows.take(pa.array(self._own.kept))
+        self.others = self._other.rows.take(pa.array(self._other.kept))
+
+    def _linked(self, objects: pa.Table, batch: pa.Table) -> Linked:
+        return Linked(objects, batch, self._stream, self._known.newest, self.newest)
+
+    def _flipped(self) -> _Found:
+        """What the queries do that a row alone decides."""
+        own = self._own
+        flips = self._living(self._known.watcher.flips(self._columns, own.moves))
+        moves = flips.moves
+        kind, when = own.kind[moves], own.when[moves]
+        left = np.array([Reason.EXIT, Reason.EXPIRED])[kind]
+        reasons = np.where(flips.signs > 0, Reason.ENTER, left)
+        ended, ends, end_ids = self._ends(flips)
+        n = len(ended)
+        row, when = np.concatenate([own.shown[moves], ended]), np.concatenate([when, ends])
+        return _Found(
+            row,
+            pa.concat_arrays([flips.ids, end_ids]),
+            np.concatenate([flips.signs, np.full(n, -1, np.int8)]),
+            when,
+            np.concatenate([reasons, np.full(n, Reason.DROPPED)]),
+            when,
+            np.concatenate([kind, np.full(n, END)]),
+            np.concatenate([self._place[moves], np.zeros(n, np.int64)]),
+        )
+
+    @cached_property
+    def _place(self) -> Integers:
+        """What sorts the moves of one moment and kind."""
+        own = self._own
+        return own.codes[own.shown] * (len(own.ranks) + 1) + own.ranks[own.shown]
+
+    def _told(self, found: list[_Found]) -> pa.Table:
+        joined = _Found(
+            *(
+                pa.concat_arrays(column)
+                if isinstance(column[0], pa.Array)
+                else np.concatenate(column)
+                for column in zip(*found, strict=True)
+            )
+        )
+        order = np.lexsort((joined.signs, joined.place, joined.kind, joined.when))
+        return change_table(
+            self._stream,
+            self._own.rows,
+            joined.row[order],
+            joined.ids.take(pa.array(order)),
+            joined.signs[order],
+            joined.times[order],
+            joined.reasons[order],
+        )
+
+    # --- queries that move or rank
+
+    def _moved(self, mover: Mover) -> _Found:
+        """What these do: the moves of all objects, and the ends of queries, one by one."""
+        own, other = self._own, self._other
+        slots = self._slots(mover)
+        if mover.is_stale:
+            # Names came for which there was no label: all have others now.
+            mover = self._known.rebuilt()
+            slots = self._slots(mover)
+        shown = _Events.of(own, slots[0]), _Events.of(other, slots[1], len(own.rows))
+        ends = {mover.number(name): end for name, end in self._over.items() if name in mover}
+        who, kind, when, rank, rows = (
+            np.concatenate(column).astype(np.int64)
+            for column in zip(*shown, _Events.of_ends(ends), strict=True)
+        )
+        objects = len(who) - len(ends)
+        label = np.append(mover.labels(who[:objects].astype(np.int32)), who[objects:])
+        order = np.lexsort((rank, label, kind, when))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        self._place = place[: len(own.shown)]
+        every = _joined(own.rows, other.rows) if len(other.rows) else own.rows
+        shown_rows = Columns(every, self._stream).take(rows[:objects])
+        happened = mover.run(
+            Events(
+                kind[order].astype(np.int8),
+                when[order],
+                who[order],
+                self._padded(places(shown_rows, self._stream), len(ends))[order],
+                rows[order],
+                self._padded(mover.bits(shown_rows), len(ends))[order],
+            ),
+            every,
+            self._known.newest,
+        )
+        mover.settle(
+            slots[0][own.codes[own.kept]],
+            np.concatenate(
+                [slots[0][own.codes[own.expired]], slots[1][other.codes[other.expired]]]
+            ),
+            slots[1][other.codes[other.kept]],
+        )
+        return self._as_found(happened, kind[order], when[order])
+
+    @staticmethod
+    def _padded(lines: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
+        return np.concatenate([lines, np.zeros((more, *lines.shape[1:]), lines.dtype)])
+
+    def _slots(self, mover: Mover) -> tuple[Integers, Integers]:
+        """The slots of the objects of a batch by their codes, own and others'."""
+        found = []
+        for linked, known, mine in (
+            (self._own, mover.slots, True),
+            (self._other, mover.other_slots, False),
+        ):
+            slots = np.full(len(linked.ids), -1)
+            slots[: linked.known] = known
+            # Of some all rows were late.
+            new = np.unique(linked.codes[linked.order])
+            new = new[new >= linked.known]
+            slots[new] = mover.enrol(linked.ids.take(pa.array(new)), mine)
+            found.append(slots)
+        return found[0], found[1]
+
+    def _as_found(self, happened: Happened, kind: Integers, when: Integers) -> _Found:
+        event, ids, signs, row, fresh = happened
+        kind, when = kind[event], when[event]
+        entered = np.where(fresh, Reason.REGISTERED, Reason.ENTER)
+        left = np.array([Reason.EXIT, Reason.EXPIRED, Reason.DROPPED])[kind]
+        newest = FIRST if self._known.newest is None else self._known.newest
+        return _Found(
+            row,
+            ids,
+            signs,
+            np.where(fresh, np.maximum(when, newest), when),
+            np.where(signs > 0, entered, left),
+            when,
+            kind,
+            event,
+        )
+
+    # --- queries with a life time
+
+    def _end_of(self, query_id: str) -> int | None:
+        """When the query's life is over; None if that is so already."""
+        if query_id not in self.births:
+            return None
+        birth = self.births[query_id]
+        assert birth is not None
+        return min(birth + self._known.lifetimes[query_id], LAST)
+
+    def _living(self, flips: QueryFlips) -> QueryFlips:
+        """Without what queries would do after their life."""
+        timed = np.flatnonzero(flips.lifetimes > 0)
+        if not len(timed):
+            return flips
+        kept = np.ones(len(flips.moves), dtype=np.bool_)
+        coded = flips.ids.take(pa.array(timed)).dictionary_encode()
+        ends = [self._end_of(i) for i in coded.dictionary.to_pylist()]
+        end = np.array([FIRST if e is None else e for e in ends], dtype=np.int64)
+        kept[timed] = self._own.when[flips.moves[timed]] <= end[coded.indices.to_numpy()]
+        chosen = pa.array(np.flatnonzero(kept))
+        return QueryFlips(
+            flips.moves[kept], flips.ids.take(chosen), flips.signs[kept], flips.lifetimes[kept]
+        )
+
+    def _lives_over(self) -> dict[str, int]:
+        """The queries whose life ends in this batch, and when."""
+        if self.newest is None:
+            return {}
+        ends = {name: self._end_of(name) for name in self.births}
+        return {name: end for name, end in ends.items() if end is not None and end < self.newest}
+
+    def _ends(self, flips: QueryFlips) -> tuple[Integers, Integers, pa.Array]:
+        """The objects in answers that end in this batch: their rows then, the end, the query.
+
+        Members are those of before the batch and what the batch's flips made of them.
+        """
+        over, own = self._over, self._own
+        if not over:
+            return np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.string())
+        names = list(over)
+        numbers = {name: k for k, name in enumerate(names)}
+        wanted = pa.array(names, pa.string())
+        mine = self._columns.take(np.arange(own.known))
+        rows, queries = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for base in self._known.watcher.among(names):
+            found, which = members(base, mine)
+            rows.append(found)
+            ids = base.plan.ids.take(pa.array(which)).to_pylist()
+            queries.append(np.array([numbers[i] for i in ids], dtype=np.int64))
+        chosen = np.flatnonzero(pc.is_in(flips.ids, wanted).to_numpy(zero_copy_only=False))
+        moves = flips.moves[chosen]
+        changed = own.shown[moves]
+        started = np.concatenate(rows)
+        code = np.concatenate([own.codes[started], own.codes[changed]])
+        which = np.concatenate(
+            [*queries, pc.index_in(flips.ids.take(pa.array(chosen)), wanted).to_numpy()]
+        ).astype(np.int64)
+        when = np.concatenate([np.full(len(started), FIRST), own.when[moves]])
+        kind = np.concatenate([np.zeros(len(started), np.int64), own.kind[moves]])
+        place = own.ranks[np.concatenate([started, changed])]
+        sign = np.concatenate([np.ones(len(started), np.int8), flips.signs[chosen]])
+        # The last of each object and query, in the order of events, tells who is a member.
+        order = np.lexsort((sign, place, kind, when, which, code))
+        key = code[order] * len(names) + which[order]
+        last = np.append(key[1:] != key[:-1], True)[: len(order)]
+        inside = order[last & (sign[order] > 0)]
+        ends_at = np.array([over[name] for name in names], dtype=np.int64)[which[inside]]
+        return (
+            self._row_at(code[inside], ends_at),
+            ends_at,
+            wanted.take(pa.array(which[inside])),
+        )
+
+    def _row_at(self, codes: Integers, moments: Integers) -> Integers:
+        """Each object's latest row at a moment."""
+        order = self._own.order
+        own = self._own.codes[order]
+        ranks, place = np.unique(self._own.times[order], return_inverse=True)
+        width = len(ranks) + 1
+        keys = own * width + place
+        upto = np.searchsorted(ranks, moments, side="right")
+        found = np.searchsorted(keys, codes * width + upto) - 1
+        inside = (found >= 0) & (own[np.maximum(found, 0)] == codes) if len(own) else found >= 0
+        return np.where(inside, order[np.maximum(found, 0)] if len(order) else -1, codes)
+
+
+def _back(times: Any, interval: int) -> Any:
+    """So much earlier, but not before the first moment there is."""
+    return np.maximum(times, FIRST + interval) - interval
+
+
+def _joined(objects: pa.Table, batch: pa.Table) -> pa.Table:
+    """Both tables, each column in one piece."""
+    columns = [
+        pa.concat_arrays([pa.array([], a.type), *a.chunks, *b.chunks])
+        for a, b in zip(objects.columns, batch.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=batch.schema)

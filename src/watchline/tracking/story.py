@@ -1,0 +1,107 @@
+"""What the nearest-neighbour queries of one part did in a batch, for the merge of all parts.
+
+A story begins with the k nearest that each query had, and goes on with what versions and events did
+to them. Every part tells it of the same queries, so that the merge can lay them side by side.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from watchline.moving.merge import QUERIES, RECORDS, STEP, Timeline, event_schema
+from watchline.moving.operator import Operator
+from watchline.moving.tables import ADD, FIRST, Integers
+
+BEGIN = -1
+
+
+class Happenings(NamedTuple):
+    """Events in their order: when, of what kind, whose row, which of its rows of that moment, and
+    the newest time of the stream then."""
+
+    time: Integers
+    kind: Integers
+    cause: pa.Array
+    place: Integers
+    told: Integers
+
+
+class Story:
+    """Lines of queries, and chunks of records with the events and rows that these mean."""
+
+    def __init__(self, operator: Operator, rows: pa.Table):
+        self._kind = operator.kind
+        self._ids: list[str] = []
+        self._columns: list[npt.NDArray[np.float64]] = []
+        self._line: dict[str, int] = {}
+        self._events: list[Happenings] = []
+        self._records: list[tuple[Integers, ...]] = []
+        self._rows: list[pa.Table] = []
+        ranked = operator.ranked()
+        self.register([operator.ids[q] for q in ranked.tolist()], operator.centres(ranked))
+        owner, row = operator.nearest(ranked)
+        self.record(np.full(len(owner), BEGIN), owner, np.full(len(owner), ADD), row, rows)
+
+    def register(self, ids: list[str], columns: npt.NDArray[np.float64]) -> None:
+        """Queries by their ids, with k and the centre, NaN while there is none."""
+        first = len(self._ids)
+        self._line.update({name: first + i for i, name in enumerate(ids)})
+        self._ids += ids
+        self._columns.append(columns)
+
+    def lines(self, ids: list[str]) -> Integers:
+        return np.array([self._line[name] for name in ids], dtype=np.int64)
+
+    def step(self, version: int, newest: int | None) -> int:
+        """The number of the event that a version is."""
+        one = np.ones(1, np.int64)
+        told = 0 if newest is None else newest
+        nobody = pa.nulls(1, self._kind)
+        return self.happen(Happenings(FIRST * one, STEP * one, nobody, version * one, told * one))
+
+    def happen(self, events: Happenings) -> int:
+        """The number of the first of these events."""
+        self._events.append(events)
+        return sum(len(e.time) for e in self._events[:-1])
+
+    def record(
+        self,
+        event: Integers,
+        line: Integers,
+        what: npt.NDArray[np.int8],
+        row: Integers,
+        rows: pa.Table,
+    ) -> None:
+        """What happened to queries by their lines, and to whose row, -1 for nobody's."""
+        before = sum(map(len, self._rows))
+        used, places = np.unique(row[row >= 0], return_inverse=True)
+        self._rows.append(rows.take(pa.array(used)))
+        placed = np.full(len(row), -1)
+        placed[row >= 0] = before + places
+        self._records.append((event, line, what.astype(np.int64), placed))
+
+    def timeline(self) -> Timeline:
+        columns = np.concatenate(self._columns)
+        k, x, y = columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2]
+        queries = pa.table([pa.array(self._ids, pa.string()), k, x, y], schema=QUERIES)
+        events = [
+            pa.table(
+                [e.time, e.kind.astype(np.int8), e.cause, e.place, e.told],
+                schema=event_schema(self._kind),
+            )
+            for e in self._events
+        ]
+        records = [np.concatenate(column) for column in zip(*self._records, strict=True)]
+        kinds = [field.type.to_pandas_dtype() for field in RECORDS]
+        return Timeline(
+            queries,
+            pa.concat_tables(self._rows),
+            pa.concat_tables([event_schema(self._kind).empty_table(), *events]),
+            pa.table(
+                [c.astype(kind) for c, kind in zip(records, kinds, strict=True)], schema=RECORDS
+            ),
+        )
