@@ -1,0 +1,1 @@
+"""Objects and queries that move over a plane (SOLE)."""
