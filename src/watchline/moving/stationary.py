@@ -43,6 +43,7 @@ from watchline.index.grid import HUGEST, TINIEST
 from watchline.index.table import Doubles, Int, Integers, Slots
 from watchline.index.vector import CAN_PICK, PICKS, leaf, prefetch
 
+DIMENSIONS = 2
 # Entries of a block, and how many of them a register holds.
 LANES, HALF = 8, 4
 # Rows of `bounds` for a block.
@@ -58,7 +59,7 @@ OUTLIERS, SMALLER = 0.005, 16.0
 GROUP = 16
 # Blocks of a way that are read without asking whether members would be fewer.
 SHORT = 16
-# Moves for each cell from which on it is worth it to go cell by cell.
+# Moves of a cell for which it is worth it to go cell by cell.
 CROWDED = 8
 
 
@@ -324,10 +325,7 @@ def _width(axis: Axis, wide: Int) -> Int:  # pragma: no cover - compiled
 def flips(grid: Grid, moves: Integers, old: Doubles, new: Doubles, rate: float = 1.0) -> Found:
     """Moves, numbers and signs of what moves[i] from old[i] to new[i], float64 (m, 2), enters and
     leaves. A point with a NaN or +inf is nowhere. `rate` is the guess of what a move finds."""
-    if len(old) > CROWDED * grid.x.strips * grid.y.strips:
-        order = _by_cell(grid.x, grid.y, old)
-    else:
-        order = np.arange(len(old), dtype=np.int32)
+    order = _by_cell(grid.x, grid.y, old, len(old) // CROWDED)
 
     def fill(room: list[Any], first: int, at: int) -> tuple[int, int]:
         return _flip(grid, order, moves, old, new, Columns(*room), first, at)
@@ -354,15 +352,20 @@ def blocks_read(grid: Grid, old: Doubles, new: Doubles) -> int:  # pragma: no co
 
 
 @nb.njit(cache=True, nogil=True)
-def _by_cell(x: Axis, y: Axis, points: Doubles) -> Slots:  # pragma: no cover - compiled
-    """An order of the points in which those of one cell are together: their memory is read once."""
-    width = x.cells >> x.shift
+def _by_cell(x: Axis, y: Axis, points: Doubles, most: int) -> Slots:  # pragma: no cover - compiled
+    """An order of the points in which those of one cell, of at most so many, stand together: what
+    they read is in the cache."""
+    wide = 0
+    while _width(x, wide) * _width(y, wide) > max(most, 1):
+        wide += 1
+    width = _width(x, wide)
     cells = np.empty(len(points), np.int32)
-    places = np.zeros(width * (y.cells >> y.shift) + 1, np.int32)
+    places = np.zeros(width * _width(y, wide) + 1, np.int64)
     for i in range(len(points)):
-        cells[i] = _strip(y, points[i, 1]) * width + _strip(x, points[i, 0])
+        row, column = _strip(y, points[i, 1]) >> wide, _strip(x, points[i, 0]) >> wide
+        cells[i] = row * width + column
         places[cells[i] + 1] += 1
-    places = np.cumsum(places).astype(np.int32)
+    places = np.cumsum(places)
     order = np.empty(len(points), np.int32)
     for i in range(len(points)):
         order[places[cells[i]]] = i
