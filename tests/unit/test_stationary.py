@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numba as nb
 import numpy as np
@@ -199,6 +200,19 @@ def test_many_moves_are_taken_cell_by_cell(monkeypatch: pytest.MonkeyPatch) -> N
     for crowded in (1, 100, 2**40):
         monkeypatch.setattr(stationary, "CROWDED", crowded)
         assert agree(lo, lo + 0.2, old, new, (6, 6)) > 1_000
+
+
+def test_a_grid_from_another_process_is_the_same() -> None:
+    """Through bytes, and in memory that nobody may write to."""
+    rng = np.random.default_rng(11)
+    lo = rng.uniform(0, 1, (300, 2))
+    old, new = rng.uniform(0, 1, (2, 200, 2))
+    grid = build(lo, lo + 0.2, np.arange(300))
+    there = pickle.loads(pickle.dumps(grid))
+    for lists in (there.across_x, there.across_y, there.members):
+        for array in lists:
+            array.setflags(write=False)
+    assert told(there, old, new) == told(grid, old, new) == brute(lo, lo + 0.2, old, new)
 
 
 # --- a block
