@@ -270,7 +270,7 @@ class Both:
         same(told(found), expected(wanted, NAMES))
 
 
-@pytest.fixture(params=["as they are", "as borders", "as stabs", "as one part"])
+@pytest.fixture(params=["as they are", "as borders", "as stabs", "as grids", "as one part"])
 def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param != "as they are":
         small(monkeypatch, 0 if request.param == "as one part" else 16)
@@ -301,7 +301,7 @@ def test_changes_equal_the_oracle(first: list[Tree], script: list[Any]) -> None:
             both.drop(given_[0])
 
 
-@pytest.mark.parametrize("way", ["as they are", "as borders", "as stabs"])
+@pytest.mark.parametrize("way", ["as they are", "as borders", "as stabs", "as grids"])
 @pytest.mark.parametrize("step", [0.1, 50.0])
 def test_small_and_large_steps_over_many_boxes(
     way: str, step: float, monkeypatch: pytest.MonkeyPatch
@@ -340,5 +340,7 @@ def test_small_and_large_steps_over_many_boxes(
     assert changes > 50
     if way == "as stabs":
         assert all(run._index is not None for run in runs)
+    if way == "as grids":
+        assert all((run._grid is None) == (len(run.costs.part.axes) != 2) for run in runs)
     if way == "as borders":
-        assert all(run._index is None for run in runs)
+        assert all(run._index is run._grid is None for run in runs)

@@ -170,13 +170,14 @@ class Both:
 
 
 def go(way: str, patch: pytest.MonkeyPatch) -> None:
-    """Make one of the two ways so cheap that every move goes it."""
-    patch.setattr(flips, "RANK", 1e9 if way == "as stabs" else 0.0)
-    for cost in ("ENTRY", "CHECKED", "BUILD"):
+    """Make one of the ways so cheap that every move goes it; there are grids in two dimensions."""
+    patch.setattr(flips, "RANK", 1e9 if way in ("as stabs", "as grids") else 0.0)
+    patch.setattr(flips, "MOVE", 0.0 if way == "as grids" else 1e9)
+    for cost in ("ENTRY", "CHECKED", "BLOCK", "BUILD", "BUILD_GRID"):
         patch.setattr(flips, cost, 0.0)
 
 
-@pytest.fixture(params=["as scans", "as borders", "as stabs"])
+@pytest.fixture(params=["as scans", "as borders", "as stabs", "as grids"])
 def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few boxes are compared one by one; here they also have border lists, and indexes."""
     if request.param != "as scans":

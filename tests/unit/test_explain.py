@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from watchline.catalog import Catalog
@@ -71,19 +73,30 @@ def test_changes_of_few_boxes() -> None:
     assert lines(catalog, "b")[-1].startswith("  decided by  comparing both rows of a move, about")
 
 
-def test_changes_of_many_boxes_name_both_ways_and_the_turn() -> None:
+def test_changes_of_many_boxes_name_the_three_ways() -> None:
     catalog = Catalog.of([CARS])
     n = limits.MANY_WHOLE + 1
     lo = np.random.default_rng(1).uniform(0, 100, (2, n))
     catalog.register_boxes(
         "cars", [f"q{i}" for i in range(n)], {"x": (lo[0], lo[0] + 1), "y": (lo[1], lo[1] + 1)}
     )
-    planned, stands, by, turn = lines(catalog, "q7")
+    planned, stands, by, crossings, grid, stabs = lines(catalog, "q7")
     assert planned == "  planned as  a box over x, y"
     assert stands == f"  stands in   border lists of 2 dimensions with {n - 1} others"
-    assert by.startswith("  decided by  crossings, about 48 ns a move and 10 for each border")
-    assert turn.startswith("              by two stabs of a ces, about")
-    assert turn.endswith("between")
+    assert by == "  decided by  what is cheapest for a batch:"
+    assert (
+        crossings.split() == "crossings, about 48 ns a move and 10 for each border between".split()
+    )
+    assert re.fullmatch(r" +a grid of \d+ × \d+, about 48 ns a move and .* border between", grid)
+    assert stabs.startswith("              two stabs of a ces, about")
+
+
+def test_a_grid_is_for_two_dimensions() -> None:
+    n = limits.MANY_WHOLE + 1
+    catalog = Catalog.of(CARS)
+    lo = np.arange(n, dtype=np.float64)
+    catalog.register_boxes("cars", [f"q{i}" for i in range(n)], {"x": (lo, lo + 1)})
+    assert not any("grid" in line for line in lines(catalog, "q7"))
 
 
 def test_what_has_no_plan_has_no_lines() -> None:

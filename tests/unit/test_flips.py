@@ -1,4 +1,4 @@
-"""Differences of two stabs, and what decides between them and crossings."""
+"""Differences of two stabs, and what decides between them, crossings and a grid."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from watchline.border.search import entries_read
 from watchline.catalog import Catalog
 from watchline.matching import Part, plan
 from watchline.model import Emit
+from watchline.moving import stationary
 from watchline.tracking import flips
 from watchline.tracking.flips import LongRun, Moves, differences
 
@@ -53,13 +54,16 @@ def test_the_entries_between_two_values_are_counted() -> None:
 
 @pytest.fixture
 def part() -> Part:
-    rng = np.random.default_rng(2)
-    lo = rng.uniform(0, 100, (2, 3_000))
+    lo = np.random.default_rng(2).uniform(0, 100, (2, 3_000))
+    return part_of(lo, lo + 2)
+
+
+def part_of(lo: np.ndarray, hi: np.ndarray) -> Part:
     catalog = Catalog.of(
         "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
     )
-    bounds = {"x": (lo[0], lo[0] + 2), "y": (lo[1], lo[1] + 2)}
-    catalog.register_boxes("cars", [str(i) for i in range(3_000)], bounds)
+    bounds = {"x": (lo[0], hi[0]), "y": (lo[1], hi[1])}
+    catalog.register_boxes("cars", [str(i) for i in range(lo.shape[1])], bounds)
     [found] = plan(catalog.queries(), catalog.stream("cars"), Emit.CHANGES).parts
     return found
 
@@ -69,7 +73,7 @@ def moved(run: LongRun, old: np.ndarray, new: np.ndarray) -> list[tuple[int, int
     return sorted(zip(*(column.tolist() for column in found), strict=True))
 
 
-def test_the_index_is_built_when_the_steps_of_batches_have_paid_for_it(part: Part) -> None:
+def test_what_the_steps_of_batches_have_paid_for_is_built(part: Part) -> None:
     rng = np.random.default_rng(3)
     run = LongRun.over(part, 0)
     old = rng.uniform(0, 100, (2_000, 2))
@@ -77,25 +81,67 @@ def test_the_index_is_built_when_the_steps_of_batches_have_paid_for_it(part: Par
     crossed = moved(run, old[:1], far[:1])
     for _ in range(20):
         moved(run, old, near)
-    # Small steps never ask for it, and one large step is no reason to build it.
+    # Small steps never ask for more, and one large step is no reason to build it.
     assert run._index is None
+    assert run._grid is None
     for _ in range(20):
         large = moved(run, old, far)
-    assert run._index is not None
+    assert run._index is not None or run._grid is not None
     assert [f for f in large if f[0] == 0] == crossed
     assert moved(run, old, near) == moved(LongRun.over(part, 0), old, near)
 
 
-def test_both_ways_give_the_same_flips(part: Part, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_over_some_borders_go_through_the_grid(part: Part) -> None:
+    rng = np.random.default_rng(5)
+    run = LongRun.over(part, 0)
+    old = rng.uniform(0, 100, (2_000, 2))
+    new = old + rng.normal(0, 0.3, old.shape)
+    for _ in range(20):
+        moved(run, old, new)
+    assert run._grid is not None
+    assert run._index is None
+    assert run._way(old, new) == flips.GRID
+
+
+def test_a_grid_that_has_little_to_divide_is_left_again() -> None:
+    """All boxes but a few in one place: by its sizes a grid is good, by what it reads it is not."""
+    rng = np.random.default_rng(6)
+    lo = np.concatenate([rng.uniform(0, 1e-3, (2, 4_000)), rng.uniform(0, 100, (2, 400))], axis=1)
+    part = part_of(lo, lo + 1e-5)
+    run = LongRun.over(part, 0)
+    old = rng.uniform(0, 1e-3, (2_000, 2))
+    new = old + rng.normal(0, 1e-4, old.shape)
+    run._grid = stationary.build(*run.costs.boxes, run.numbers)
+    assert run._way(old, new) != flips.GRID
+
+
+@pytest.mark.parametrize("step", [1e-3, 0.5, 30.0])
+def test_all_ways_give_the_same_flips(
+    part: Part, step: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(4)
-    old, new = rng.uniform(0, 100, (2, 500, 2))
+    old = rng.uniform(0, 100, (500, 2))
+    new = old + rng.normal(0, step, old.shape)
     old[::7], new[::5] = np.nan, np.nan
     old[::11, 1], new[::13, 0] = INF, INF
-    monkeypatch.setattr(flips, "BUILD", 0.0)
-    stabbed, crossed = LongRun.over(part, 0), LongRun.over(part, 0)
-    by_stabs = moved(stabbed, old, new)
-    monkeypatch.setattr(flips, "BUILD", 1e300)
-    by_crossings = moved(crossed, old, new)
-    assert stabbed._index is not None
-    assert crossed._index is None
-    assert by_stabs == by_crossings != []
+    found = {}
+    for way in (flips.CROSSINGS, flips.STABS, flips.GRID):
+        monkeypatch.setattr(LongRun, "_way", lambda run, old, new, way=way: way)
+        run = LongRun.over(part, 0)
+        found[way] = moved(run, old, new)
+        assert (run._index is not None) == (way == flips.STABS)
+        assert (run._grid is not None) == (way == flips.GRID)
+    assert (
+        found[flips.STABS] == found[flips.GRID] == found[flips.CROSSINGS] == brute(part, old, new)
+    )
+
+
+def brute(part: Part, old: np.ndarray, new: np.ndarray) -> list[tuple[int, int, int]]:
+    def holds(points: np.ndarray) -> np.ndarray:
+        inside = (points[:, np.newaxis] >= part.lo.T) & (points[:, np.newaxis] < part.hi.T)
+        return inside.all(axis=2)
+
+    before, after = holds(old), holds(new)
+    moves, boxes = np.nonzero(before != after)
+    signs = np.where(after[moves, boxes], 1, -1)
+    return sorted(zip(moves.tolist(), part.numbers[boxes].tolist(), signs.tolist(), strict=True))

@@ -17,7 +17,7 @@ from watchline.hooks import PlanLines
 from watchline.matching import Part, Plan, Residue, plan
 from watchline.matching.search import searched
 from watchline.model import Attribute, Emit, Stream, Type
-from watchline.tracking.flips import Costs, bordered_runs
+from watchline.tracking.flips import GRID, Costs, bordered_runs
 
 Integers = npt.NDArray[np.int64]
 
@@ -92,13 +92,21 @@ def _place(part: Part, places: Integers, emit: Emit) -> list[str]:
 
 def _bordered(part: Part, run: int, size: int) -> list[str]:
     costs = Costs(part, run)
-    return [
+    lines = [
         f"  stands in   border lists{_among(part, size)}",
-        f"  decided by  crossings, about {costs.ranks:,.0f} ns a move and"
-        f" {costs.entry:,.0f} for each border between;",
-        f"              by two stabs of a {costs.index[0]}, about {costs.stabs:,.0f} ns a move,"
-        f" where a batch has more than {costs.turn:,.0f} between",
+        "  decided by  what is cheapest for a batch:",
+        f"              crossings, about {costs.ranks:,.0f} ns a move and"
+        f" {costs.entry:,.0f} for each border between",
     ]
+    if costs.grid is not None:
+        cells = f"{costs.grid.x.strips:,} × {costs.grid.y.strips:,}"
+        lines.append(
+            f"              a grid of {cells}, about {costs.of(0)[GRID]:,.0f} ns a move and"
+            f" {costs.nearby:.2g} for each border between"
+        )
+    kind = costs.index[0]
+    lines.append(f"              two stabs of a {kind}, about {costs.stabs:,.0f} ns a move")
+    return lines
 
 
 def _among(part: Part, size: int) -> str:

@@ -5,15 +5,17 @@ a point of NaN, which no box holds; one that has no finite number on an axis is 
 no half-open side holds, though a box may not look. So first rows, last rows and moves between key
 values all are moves from one point to another below one key.
 
-Few boxes are compared with both points. For many, there are two ways: the border lists give what
-lies between, or an index what holds either point, and the difference is taken. Small steps cross
-few borders, and large ones many: each batch goes the way that its own steps make the cheaper.
+Few boxes are compared with both points. For many, there are three ways: the border lists give what
+lies between; in two dimensions a grid gives what lies between nearby; or an index gives what holds
+either point, and the difference is taken. Small steps cross few borders, and large ones many: each
+batch goes the way that its own steps make the cheapest, of those whose structure there is. Another
+is built as soon as it would have saved what building it costs.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,6 +29,8 @@ from watchline.index import Index
 from watchline.matching import limits
 from watchline.matching.plan import Part
 from watchline.matching.search import Batch, estimate, index_over, of_each_run
+from watchline.moving import stationary
+from watchline.moving.stationary import Grid, Sizes
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -36,10 +40,15 @@ Signs = npt.NDArray[np.int8]
 RANK, ENTRY, CHECKED = 12.0, 1.0, 10.0
 # Nanoseconds of the difference of two stabs for each id in either, and the least a stab may cost.
 DIFFER, LEAST = 4.0, 15.0
-# Nanoseconds to build the index of two stabs, for each box.
-BUILD = 2_500.0
+# Nanoseconds of a move in a grid and of a block there; blocks of a move that are read for a part.
+MOVE, BLOCK, PARTLY = 25.0, 9.0, 2.5
+# Nanoseconds to build the index of two stabs and the grid, for each box.
+BUILD, BUILD_GRID = 2_500.0, 800.0
 # Moves by which the steps of a batch are judged, boxes by which it is what a stab will find.
 SAMPLE, HELD_SAMPLE = 512, 256
+
+# The ways of deciding moves.
+CROSSINGS, STABS, GRID = "crossings", "stabs", "grid"
 
 _building = threading.Lock()
 
@@ -61,7 +70,7 @@ class Moves(NamedTuple):
 
 @dataclass
 class Costs:
-    """What the moves of a long run cost either way, by a model, in nanoseconds."""
+    """What the moves of a long run cost each way, by a model, in nanoseconds."""
 
     part: Part
     run: int
@@ -86,10 +95,35 @@ class Costs:
         """Of two stabs and their difference for a move."""
         return 2 * (self.index[1] + DIFFER * self._held())
 
+    @cached_property
+    def grid(self) -> Sizes | None:
+        """The sizes of the grid, if there can be one."""
+        if len(self.part.axes) != stationary.DIMENSIONS:
+            return None
+        return stationary.sizes_of(*self.boxes)
+
+    def of(self, between: float) -> dict[str, float]:
+        """Of a move with so many borders between its rows, each way."""
+        costs = {CROSSINGS: self.ranks + self.entry * between, STABS: self.stabs}
+        if self.grid is not None:
+            ends = BLOCK * 2 * self.grid.held / stationary.LANES
+            costs[GRID] = self.in_grid(PARTLY) + min(self.nearby * between, ends)
+        return costs
+
     @property
-    def turn(self) -> float:
-        """The borders between the rows of a move from which on two stabs are cheaper."""
-        return max(0.0, self.stabs - self.ranks) / self.entry
+    def nearby(self) -> float:
+        """Of a grid for each border that lies between: few of them are in the strip."""
+        return BLOCK * self.grid.share / stationary.LANES if self.grid else 0.0
+
+    def in_grid(self, blocks: float) -> float:
+        """Of a move that reads so many blocks of a grid."""
+        return MOVE + BLOCK * blocks
+
+    @property
+    def boxes(self) -> tuple[Doubles, Doubles]:
+        """Lower and upper bounds (n, d)."""
+        chosen = slice(self.part.starts[self.run], self.part.starts[self.run + 1])
+        return self.part.lo[:, chosen].T, self.part.hi[:, chosen].T
 
     def _held(self) -> float:
         """How many boxes hold a point where another one begins, by a few of them."""
@@ -104,7 +138,7 @@ class Costs:
 
 @dataclass
 class LongRun:
-    """A run of many boxes: its borders and, when that has become worth it, its index.
+    """A run of many boxes: its borders and, when that has become worth it, its index or grid.
 
     In several dimensions a tag of the borders is a row of `boxes`.
     """
@@ -114,14 +148,17 @@ class LongRun:
     boxes: Doubles | None
     numbers: Integers
     _index: Index | None = None
-    # Nanoseconds that the index would have saved so far.
-    _missed: float = 0.0
+    _grid: Grid | None = None
+    # Nanoseconds that index and grid would have saved so far.
+    _missed: dict[str, float] = field(default_factory=dict)
+    # What a move found in the last batch.
+    _rate: float = 1.0
 
     @staticmethod
     def over(part: Part, run: int) -> LongRun:
-        chosen = slice(part.starts[run], part.starts[run + 1])
-        lo, hi, numbers = part.lo[:, chosen].T, part.hi[:, chosen].T, part.numbers[chosen]
+        numbers = part.numbers[part.starts[run] : part.starts[run + 1]]
         costs = Costs(part, run)
+        lo, hi = costs.boxes
         if len(part.axes) == 1:
             return LongRun(costs, build(lo, hi, numbers), None, numbers)
         boxes = np.concatenate([lo, hi], axis=1)
@@ -129,8 +166,11 @@ class LongRun:
 
     def flips(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
         old, new = _nowhere(old), _nowhere(new)
-        if self._is_dear(old, new):
+        way = self._way(old, new)
+        if way == STABS:
             return self._by_stabs(moves, old, new)
+        if way == GRID:
+            return self._by_grid(moves, old, new)
         if self.boxes is None:
             rows, tags, signs = crossings(self.borders, old[:, 0], new[:, 0])
             return Flips(moves[rows], tags, signs)
@@ -147,21 +187,39 @@ class LongRun:
         flips = differences(found.offsets, found.ids, Moves(*ends), self._size)
         return flips._replace(moves=moves[flips.moves])
 
+    def _by_grid(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
+        """What lies between in the strips of both ends."""
+        with _building:
+            if self._grid is None:
+                self._grid = stationary.build(*self.costs.boxes, self.numbers)
+        flips = Flips(*stationary.flips(self._grid, moves, old, new, self._rate))
+        self._rate = len(flips.moves) / max(len(moves), 1)
+        return flips
+
     @cached_property
     def _size(self) -> int:
         """One more than the largest number."""
         return int(self.numbers.max(initial=-1)) + 1
 
-    def _is_dear(self, old: Doubles, new: Doubles) -> bool:
-        """Whether crossings cost more than two stabs, of an index that is there or worth it."""
+    def _way(self, old: Doubles, new: Doubles) -> str:
+        """The cheapest for these moves, of what there is or what is now worth building."""
         step = -(-len(old) // SAMPLE) or 1
         seen = old[::step], new[::step]
-        read = entries_read(self.borders, *seen) / max(len(seen[0]), 1)
-        dear = self.costs.ranks + self.costs.entry * read
-        if dear <= 2 * LEAST or dear <= self.costs.stabs:
-            return False
-        self._missed += (dear - self.costs.stabs) * len(old)
-        return self._index is not None or self._missed >= BUILD * len(self.numbers)
+        sampled = max(len(seen[0]), 1)
+        between = entries_read(self.borders, *seen) / sampled
+        if self.costs.ranks + self.costs.entry * between <= 2 * LEAST:
+            return CROSSINGS
+        costs = self.costs.of(between)
+        if self._grid is not None:
+            blocks = stationary.blocks_read(self._grid, *seen) / sampled
+            costs[GRID] = self.costs.in_grid(blocks)
+        built = {CROSSINGS: True, STABS: self._index is not None, GRID: self._grid is not None}
+        best = min(cost for way, cost in costs.items() if built[way])
+        for way, cost in costs.items():
+            self._missed[way] = self._missed.get(way, 0.0) + max(best - cost, 0.0) * len(old)
+        prices = {CROSSINGS: 0.0, STABS: BUILD, GRID: BUILD_GRID}
+        worth = (w for w in costs if built[w] or self._missed[w] >= prices[w] * len(self.numbers))
+        return min(worth, key=costs.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -291,11 +349,15 @@ def _differ(
     return len(moves.old), at
 
 
-def _nowhere(points: Doubles) -> Doubles:
+@nb.njit(cache=True, nogil=True)
+def _nowhere(points: Doubles) -> Doubles:  # pragma: no cover - compiled
     """A point that is missing, or at +inf in one dimension, as one at +inf in all."""
-    outside = np.flatnonzero(~(points < np.inf).all(axis=1))
-    if len(outside):
-        points[outside] = np.inf
+    for i in range(len(points)):
+        somewhere = True
+        for d in range(points.shape[1]):
+            somewhere &= points[i, d] < np.inf
+        if not somewhere:
+            points[i] = np.inf
     return points
 
 
