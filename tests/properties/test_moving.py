@@ -19,6 +19,7 @@ from tests import reference
 from tests.ledgers import Told, ordered, told
 from tests.scripts import ARROW, Played, Row, Script, data_rows, is_good, simple, table
 from tests.strategies import MAX, conditions, regions
+from watchline.tracking.rows import declared
 from watchline.tracking.shards import shards_of
 from watchline.tracking.tracker import Span
 from watchline.tracking.watcher import Watcher
@@ -298,8 +299,9 @@ class Shards(Played):
                 for row, owner in zip(good, owners, strict=True)
                 if owner != k and (self.generous or row["id"] in focals)
             ]
-            tables = table(mine, self.kind), table(foreign, self.kind)
-            found += told(tracker.process(tables[0], span, tables[1]))
+            # As the router sends them.
+            theirs = declared(table(foreign, self.kind), self.watcher.stream)
+            found += told(tracker.process(table(mine, self.kind), span, theirs))
         return [found + self._nearest()]
 
     def _versions(self) -> list[list[Told]]:
@@ -348,14 +350,30 @@ class MergedShards(Shards):
     """Besides: the timelines of the kNN queries, merged after every event."""
 
     def _nearest(self) -> list[Told]:
-        merge = pytest.importorskip("watchline.moving.merge").merge
-        timelines = [tracker.timeline() for tracker in self.trackers]
-        return told(merge(timelines, self.watcher.stream))
+        merging = pytest.importorskip("watchline.moving.merge")
+        found = [tracker.timeline() for tracker in self.trackers]
+        timelines = [timeline for timeline in found if timeline is not None]
+        stream = self.watcher.stream
+        return told_of(merging.merge(timelines, stream), stream.object) if timelines else []
 
     def _check(self, stats: dict[str, Any]) -> None:
         # A shard counts its own candidates, of which not all are in the answer.
         assert stats["late"] == self.ledger.counters["late"]
         assert stats["objects"] == len(self.ledger.live)
+
+
+def told_of(merged: Any, object_name: str) -> list[Told]:
+    """Its changes as those of a tracker."""
+    reasons = pytest.importorskip("watchline.reasons").REASONS
+    shown = merged.rows.take(pa.array(merged.places))
+    own = {
+        "query_id": merged.queries,
+        "sign": pa.array(merged.signs),
+        "object_id": shown[object_name],
+        "time": pa.array(merged.times).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
+        "reason": pa.array([reasons[code] for code in merged.reasons.tolist()], pa.string()),
+    }
+    return told(pa.table({**own, **{name: shown[name] for name in shown.column_names}}))
 
 
 @pytest.mark.parametrize("parts", [2, 7])

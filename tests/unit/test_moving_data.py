@@ -251,7 +251,7 @@ def test_taxis_about_a_taxi(timeout: int) -> None:
     changes = ledger(traffic, asked, late, seed=timeout)
     reasons = set(changes["reason"].unique().to_pylist())
     assert reasons >= {"registered", "enter", "exit"}
-    assert ("expired" in reasons) == (timeout == 2)
+    assert timeout == 60 or "expired" in reasons
     moments = sampled(traffic, heard, 200, seed=timeout)
     assert len(moments) > 100
     assert check(traffic, asked, moments, changes) > 5_000
