@@ -190,7 +190,7 @@ def _asked(chance: random.Random, kind: str, knn: bool) -> tuple[Any, ...]:
 
 # --- against the oracle
 
-ours = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+ours = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @ours
@@ -250,7 +250,7 @@ def pieces(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
     return [rows[start:end] for start, end in pairwise([0, *cuts, len(rows)])]
 
 
-@settings(ours, max_examples=80)
+@settings(ours, max_examples=60)
 @given(scripts(6, 20), st.randoms(use_true_random=False))
 def test_cuts_change_nothing(script: Script, chance: random.Random) -> None:
     kind, timeout, events = script
@@ -323,7 +323,7 @@ class Shards(Played):
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-@settings(ours, max_examples=60)
+@settings(ours, max_examples=40)
 @given(scripts(12, 6, knn=False), st.booleans())
 def test_shards_change_nothing(parts: int, script: Script, generous: bool) -> None:
     """Moving ranges: what the shards tell together is what one tracker tells."""
@@ -377,7 +377,7 @@ def told_of(merged: Any, object_name: str) -> list[Told]:
 
 
 @pytest.mark.parametrize("parts", [2, 7])
-@settings(ours, max_examples=60)
+@settings(ours, max_examples=40)
 @given(scripts(12, 6), st.booleans())
 def test_merged_shards_change_nothing(parts: int, script: Script, generous: bool) -> None:
     pytest.importorskip("watchline.moving.merge")
