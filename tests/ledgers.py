@@ -17,6 +17,7 @@ import pyarrow as pa
 
 import watchline as wl
 from tests import reference
+from tests.strategies import constant_sql
 from watchline.catalog import Catalog
 
 Row = dict[str, Any]
@@ -77,6 +78,7 @@ class Asked:
     where: Any = ("true",)
     region: Any = None
     lifetime: int | None = None
+    knn: Any = None
 
     @property
     def text(self) -> str:
@@ -89,7 +91,7 @@ class Asked:
 
     @property
     def spec(self) -> reference.QuerySpec:
-        return reference.QuerySpec(self.id, self.where, self.region, lifetime=self.lifetime)
+        return reference.QuerySpec(self.id, self.where, self.region, self.knn, self.lifetime)
 
 
 def attr(name: str) -> tuple[str, str]:
@@ -141,6 +143,39 @@ QUERIES = [
         lifetime=60 * SECOND,
     ),
 ]  # fmt: skip
+
+
+def moving(kind: str = "BIGINT") -> list[Asked]:
+    """Queries that move, and nearest neighbours; the focal objects are of every fleet."""
+    a, b = (2**63 - 1, -(2**63)) if kind == "BIGINT" else ("it's", "🚕")
+    first, second = (constant_sql(focal, False) for focal in (a, b))
+    slow, wide = compared("speed", "<", 50.0), ("mbox", b, 60.0, 60.0)
+    return [
+        Asked("convoy", f"INSIDE ('M', {first}, 40, 30)", region=("mbox", a, 40.0, 30.0)),
+        Asked("escort", f"INSIDE CIRCLE ('M', {first}, 25)", region=("mcircle", a, 25.0)),
+        Asked("slow", f"WHERE speed < 50 INSIDE ('M', {second}, 60, 60)", slow, wide),
+        Asked("centre", "kNN (3, 50, 50)", knn=("knn", 3, 50.0, 50.0)),
+        Asked("near", f"kNN ('M', 4, {second})", knn=("mknn", 4, b)),
+        Asked(
+            "inmost",
+            "WHERE speed < 50 INSIDE (20, 20, 60, 70) kNN (2, 40, 40)",
+            slow,
+            ("box", 20.0, 20.0, 60.0, 70.0),
+            knn=("knn", 2, 40.0, 40.0),
+        ),
+        Asked(
+            "both",
+            f"INSIDE ('M', {first}, 80, 80) kNN ('M', 3, {second})",
+            region=("mbox", a, 80.0, 80.0),
+            knn=("mknn", 3, b),
+        ),
+        Asked(
+            "tour",
+            f"INSIDE CIRCLE ('M', {second}, 30)",
+            region=("mcircle", b, 30.0),
+            lifetime=60 * SECOND,
+        ),
+    ]
 
 
 def ids_of(kind: str, count: int) -> list[Any]:

@@ -212,6 +212,7 @@ class Ledger:
         self.queries: dict[str, QuerySpec] = {}
         self.births: dict[str, int | None] = {}  # None: lifetimes count from the first row
         self.waiting: dict[str, set[Any]] = {}  # focal objects that have not reported yet
+        self.since: dict[str, int | None] = {}  # no older row starts the query; None: any row does
         self.answers: dict[str, set[Any]] = {}
         self.counters = {"late": 0, "rejected": 0}
 
@@ -242,12 +243,15 @@ class Ledger:
             self.queries[query.id] = query
             # A replacement's lifetime starts anew.
             self.births[query.id] = self.newest
-            # A replacement with the same focal object stays started; all others wait for it.
+            # A replacement with the same focal object stays started; all others wait for it, from
+            # now on: a shard that met the focal object only now must agree with its owner.
             self.waiting[query.id] = query.focals() - reported.get(query.id, set())
+            self.since[query.id] = self.newest
         return self._settle(self.newest, "dropped", "registered")
 
     def _forget(self, query_id: str) -> None:
-        del self.queries[query_id], self.births[query_id], self.waiting[query_id]
+        del self.queries[query_id], self.births[query_id]
+        del self.waiting[query_id], self.since[query_id]
 
     # Rows
 
@@ -282,7 +286,7 @@ class Ledger:
         self.newest = time if self.newest is None else max(self.newest, time)
         self.latest[object_id] = dict(row)
         self.live.add(object_id)
-        return changes + self._settle(time, "exit", "enter", self._start(object_id))
+        return changes + self._settle(time, "exit", "enter", self._start(object_id, time))
 
     def _used(self) -> set[str]:
         """The attributes of the catalog's queries: whoever rejects rows need not know the time."""
@@ -301,11 +305,14 @@ class Ledger:
         timeout = self.stream.timeout
         return timeout is not None and self.newest is not None and self.newest > time + timeout
 
-    def _start(self, object_id: Any) -> set[str]:
-        """The queries that waited for this focal object."""
-        started = {query_id for query_id, focals in self.waiting.items() if object_id in focals}
-        for query_id in started:
-            self.waiting[query_id].remove(object_id)
+    def _start(self, object_id: Any, time: int) -> set[str]:
+        """The queries that waited for this focal object, and for no later row of it."""
+        started = set()
+        for query_id, focals in self.waiting.items():
+            since = self.since[query_id]
+            if object_id in focals and (since is None or time >= since):
+                focals.remove(object_id)
+                started.add(query_id)
         return started
 
     # Time-outs and lifetimes

@@ -152,3 +152,37 @@ def constant_sql(value: Any, is_time: bool) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return repr(value)
+
+
+# --- regions
+
+small = st.integers(-3, 3).map(float)
+triangle = st.sampled_from(
+    [[(0.0, 0.0), (2.0, 0.0), (1.0, 2.0)], [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]]
+)
+regions = st.one_of(
+    st.none(),
+    st.tuples(st.just("box"), small, small, small, small),
+    st.tuples(st.just("circle"), small, small, st.sampled_from([0.5, 1.0, 2.0, 1e-170, 1e200])),
+    st.tuples(st.just("polygon"), triangle.map(lambda ring: [ring])),
+)
+
+
+def region_sql(region: tuple[Any, ...] | None) -> str:
+    if region is None:
+        return ""
+    kind, *parts = region
+    if kind == "polygon":
+        ring = [*parts[0][0], parts[0][0][0]]
+        return f"INSIDE POLYGON 'POLYGON (({', '.join(f'{x} {y}' for x, y in ring)}))'"
+    moves = ["'M'"] if kind in ("mbox", "mcircle") else []
+    values = ", ".join([*moves, *(constant_sql(part, False) for part in parts)])
+    return f"INSIDE {'CIRCLE ' if kind in ('circle', 'mcircle') else ''}({values})"
+
+
+def knn_sql(knn: tuple[Any, ...] | None) -> str:
+    if knn is None:
+        return ""
+    kind, *parts = knn
+    moves = ["'M'"] if kind == "mknn" else []
+    return f"kNN ({', '.join([*moves, *(constant_sql(part, False) for part in parts)])})"

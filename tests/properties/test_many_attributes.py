@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import watchline as wl
 from tests import reference
 from tests.ledgers import expected, same, told
-from tests.properties.test_tracker import ARROW, go
+from tests.properties.test_tracker import go
+from tests.scripts import ARROW
 from tests.strategies import condition_sql
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError

@@ -10,32 +10,12 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.properties.test_conditions import table
-from tests.strategies import DECLARATION, condition_sql, conditions, rows
+from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import Matcher
 
-small = st.integers(-3, 3).map(float)
-triangle = st.sampled_from(
-    [[(0.0, 0.0), (2.0, 0.0), (1.0, 2.0)], [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]]
-)
-regions = st.one_of(
-    st.none(),
-    st.tuples(st.just("box"), small, small, small, small),
-    st.tuples(st.just("circle"), small, small, st.sampled_from([0.5, 1.0, 2.0, 1e-170, 1e200])),
-    st.tuples(st.just("polygon"), triangle.map(lambda ring: [ring])),
-)
 Spec = tuple[tuple[Any, ...], "tuple[Any, ...] | None"]
-
-
-def region_sql(region: tuple[Any, ...] | None) -> str:
-    if region is None:
-        return ""
-    kind, *numbers = region
-    if kind == "polygon":
-        ring = [*numbers[0][0], numbers[0][0][0]]
-        return f"INSIDE POLYGON 'POLYGON (({', '.join(f'{x} {y}' for x, y in ring)}))'"
-    return f"INSIDE {'CIRCLE ' if kind == 'circle' else ''}({', '.join(map(repr, numbers))})"
 
 
 def register(catalog: Catalog, name: str, spec: Spec) -> bool:

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import watchline as wl
 from tests.properties.test_conditions import table
-from tests.properties.test_matching import Spec, expected, region_sql, regions
-from tests.strategies import DECLARATION, condition_sql, conditions, rows
+from tests.properties.test_matching import Spec, expected
+from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import Matcher

@@ -414,6 +414,318 @@ CREATE QUERY q AS SELECT * FROM cars kNN (5, 1, 1) EMIT MATCHES
     CREATE QUERY q AS SELECT * FROM cars kNN (5, 1, 1) EMIT MATCHES
                                                             ^^^^^^^
 ---
+CREATE QUERY q AS SELECT * FROM cars kNN (-3, 1, 1)
+=> QuerySyntaxError: kNN needs k >= 1, not -3
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN (-3, 1, 1)
+                                         ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 0, 17)
+=> QuerySyntaxError: kNN needs k >= 1, not 0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 0, 17)
+                                         ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2.5, 17)
+=> QuerySyntaxError: k must be a whole number within ±2,147,483,647
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2.5, 17)
+                                                   ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2147483648, 0, 0)
+=> QuerySyntaxError: k must be a whole number within ±2,147,483,647
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2147483648, 0, 0)
+                                              ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (NULL, 0, 0)
+=> QuerySyntaxError: k must be a whole number within ±2,147,483,647
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cars kNN (NULL, 0, 0)
+                                              ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2, 0)
+=> QuerySyntaxError: expected kNN (k, x, y): 3 values, found 2
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2, 0)
+                                         ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2, 0, 0, 0)
+=> QuerySyntaxError: expected kNN (k, x, y): 3 values, found 4
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2, 0, 0, 0)
+                                         ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ()
+=> QuerySyntaxError: expected a number, found ')'
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cars kNN ()
+                                              ^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN 5
+=> QuerySyntaxError: expected '(', found '5'
+  at line 1, column 42:
+    CREATE QUERY q AS SELECT * FROM cars kNN 5
+                                             ^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2, 'a', 0)
+=> QuerySyntaxError: expected a number
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2, 'a', 0)
+                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2, 1e400, 0)
+=> QuerySyntaxError: the number is beyond the range of DOUBLE (about ±1.8e308)
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2, 1e400, 0)
+                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2, NaN, 0)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2, NaN, 0)
+                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2, x, y)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2, x, y)
+                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2)
+=> QuerySyntaxError: expected kNN ('M', k, object id): 3 values, found 2
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2)
+                                         ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 17, 3)
+=> QuerySyntaxError: expected kNN ('M', k, object id): 3 values, found 4
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 17, 3)
+                                         ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 'seventeen')
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 'seventeen')
+                                                      ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 17.5)
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 17.5)
+                                                      ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 9223372036854775808)
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 9223372036854775808)
+                                                      ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, NULL)
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, NULL)
+                                                      ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('N', 2, 17)
+=> QuerySyntaxError: expected 'M' (moves with an object) or a number, found 'N'
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('N', 2, 17)
+                                              ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (2, 0, 0) kNN ('M', 3, 17)
+=> QuerySyntaxError: kNN stands here a second time
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM cars kNN (2, 0, 0) kNN ('M', 3, 17)
+                                                       ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 17) EMIT MATCHES
+=> QuerySyntaxError: a kNN or moving query has changes only: it cannot EMIT MATCHES
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 2, 17) EMIT MATCHES
+                                                               ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, -1, 1)
+=> QuerySyntaxError: the width of a moving box must be greater than zero and finite, not -1.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, -1, 1)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1)
+=> QuerySyntaxError: expected INSIDE ('M', object id, width, height): 4 values, found 3
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1)
+                                         ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 1, 1)
+=> QuerySyntaxError: expected INSIDE ('M', object id, width, height): 4 values, found 5
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 1, 1)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1e400, 1)
+=> QuerySyntaxError: the number is beyond the range of DOUBLE (about ±1.8e308)
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1e400, 1)
+                                                          ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1e-400, 1)
+=> QuerySyntaxError: the width of a moving box must be greater than zero and finite, not 0.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1e-400, 1)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, NaN, 1)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, NaN, 1)
+                                                          ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 'wide', 1)
+=> QuerySyntaxError: expected a number
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 'wide', 1)
+                                                          ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', NULL, 1, 1)
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', NULL, 1, 1)
+                                                      ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', -9223372036854775809, 1, 1)
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', -9223372036854775809, 1, 1)
+                                                       ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', id, 1, 1)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', id, 1, 1)
+                                                      ^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M')
+=> QuerySyntaxError: expected INSIDE ('M', object id, width, height): 4 values, found 1
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M')
+                                         ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ()
+=> QuerySyntaxError: expected a number, found ')'
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ()
+                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 1) EMIT MATCHES
+=> QuerySyntaxError: a kNN or moving query has changes only: it cannot EMIT MATCHES
+  at line 1, column 66:
+    …E QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 1) EMIT MATCHES
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17, 0)
+=> QuerySyntaxError: the radius of a moving circle must be greater than zero and finite, not 0.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17, 0)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17, inf)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17, inf)
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17)
+=> QuerySyntaxError: expected INSIDE CIRCLE ('M', object id, radius): 3 values, found 2
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17, 1, 1)
+=> QuerySyntaxError: expected INSIDE CIRCLE ('M', object id, radius): 3 values, found 4
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE ('M', 17, 1, 1)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0)
+=> QuerySyntaxError: expected INSIDE CIRCLE (x, y, radius): 3 values, found 2
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0)
+                                         ^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0, 0)
+=> QuerySyntaxError: the radius of a circle must be greater than zero and finite, not 0.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0, 0)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE (0, 0, 1, 2)
+=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'ELLIPSE'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE (0, 0, 1, 2)
+                                                ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE ('M', 17, 1, 2)
+=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'ELLIPSE'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE ('M', 17, 1, 2)
+                                                ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON ('M', 17)
+=> QuerySyntaxError: expected a polygon in quotes, as WKT or GeoJSON, found '('
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON ('M', 17)
+                                                        ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))' kNN (2, 0, 0)
+=> QuerySyntaxError: the polygon crosses or overlaps itself near (2, 2): mend it (shapely's make_valid, PostGIS' ST_MakeValid)
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))' kNN (2, 0, 0)
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) INSIDE ('M', 17, 1, 1)
+=> QuerySyntaxError: INSIDE stands here a second time
+  at line 1, column 58:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) INSIDE ('M', 17, 1, 1)
+                                                             ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks kNN (2, 0, 0)
+=> QuerySyntaxError: kNN needs a place: stream 'ticks' was declared without POINT
+  at line 1, column 39:
+    CREATE QUERY q AS SELECT * FROM ticks kNN (2, 0, 0)
+                                          ^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks kNN ('M', 2, 'IBM')
+=> QuerySyntaxError: kNN needs a place: stream 'ticks' was declared without POINT
+  at line 1, column 39:
+    CREATE QUERY q AS SELECT * FROM ticks kNN ('M', 2, 'IBM')
+                                          ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks INSIDE CIRCLE ('M', 'IBM', 2)
+=> QuerySyntaxError: INSIDE needs a place: stream 'ticks' was declared without POINT
+  at line 1, column 39:
+    CREATE QUERY q AS SELECT * FROM ticks INSIDE CIRCLE ('M', 'IBM', 2)
+                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ships kNN ('M', 2, 17)
+=> QuerySyntaxError: object ids are STRING here ('mmsi'): expected a string in '…'
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM ships kNN ('M', 2, 17)
+                                                       ^^
+---
+CREATE QUERY q AS SELECT * FROM ships INSIDE ('M', 17, 1, 1)
+=> QuerySyntaxError: object ids are STRING here ('mmsi'): expected a string in '…'
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM ships INSIDE ('M', 17, 1, 1)
+                                                       ^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x kNN (2, 0, 0)
+=> QuerySyntaxError: a join takes no INSIDE and no kNN
+  at line 1, column 72:
+    …Y q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x kNN (2, 0, 0)
+                                                                 ^^^^^^^^^^^^^
+---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.y > 1
 => QuerySyntaxError: no condition links 's' with 'r' in: r.y > 1; write CROSS JOIN if every pair is meant
   at line 1, column 33:

@@ -12,8 +12,8 @@ import pytest
 from tests.fixtures import streams
 from watchline import sql
 from watchline.catalog import Catalog
-from watchline.errors import QuerySyntaxError
-from watchline.model import Polygon, Query
+from watchline.errors import InvalidRange, QuerySyntaxError
+from watchline.model import Circle, Knn, MovingBox, MovingCircle, MovingKnn, Polygon, Query
 
 STREAMS = streams()
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -233,6 +233,47 @@ def test_real_neighbourhoods_are_accepted() -> None:
         assert isinstance(statement, sql.CreateQuery)
         assert statement.query.region == region
     assert len(features) == 37
+
+
+# --- moving and nearest queries
+
+
+@pytest.mark.parametrize("size", [0.0, -0.0, -1.0, math.nan, math.inf, -math.inf])
+def test_sizes_that_are_none(size: float) -> None:
+    for build in (
+        lambda: MovingBox(17, size, 1.0),
+        lambda: MovingBox(17, 1.0, size),
+        lambda: MovingCircle(17, size),
+        lambda: Circle(0.0, 0.0, size),
+    ):
+        with pytest.raises(InvalidRange, match="must be greater than zero and finite"):
+            build()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_places_that_are_none(value: float) -> None:
+    for build in (lambda: Knn(2, value, 0.0), lambda: Knn(2, 0.0, value)):
+        with pytest.raises(InvalidRange, match="the centre of a kNN query must be a finite number"):
+            build()
+
+
+@pytest.mark.parametrize("k", [0, -1, -(2**31)])
+def test_counts_that_are_none(k: int) -> None:
+    for build in (lambda: Knn(k, 0.0, 0.0), lambda: MovingKnn(k, 17)):
+        with pytest.raises(InvalidRange, match="kNN needs k >= 1"):
+            build()
+
+
+def test_a_refused_moving_query_leaves_that_of_its_name() -> None:
+    catalog = Catalog.of(repr(s) for s in STREAMS)
+    catalog.execute("CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 1, 1)")
+    version, query = catalog.version, catalog.queries()["q"]
+    bad = ("INSIDE ('M', 17, 0, 1)", "kNN (0, 1, 1)", "kNN ('M', 2, 'x')", "INSIDE ELLIPSE (1)")
+    for clause in bad:
+        with pytest.raises(QuerySyntaxError):
+            catalog.execute(f"CREATE OR REPLACE QUERY q AS SELECT * FROM cars {clause}")
+    assert catalog.version == version
+    assert catalog.queries()["q"] == query
 
 
 def test_a_refused_statement_changes_nothing() -> None:

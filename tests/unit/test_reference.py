@@ -608,6 +608,65 @@ def test_a_start_on_an_old_row_is_registered_at_the_newest_time() -> None:
     assert brief(ledger.process([car(20, 1, 0, 0)])) == [("escort", +1, 2, 50, "registered")]
 
 
+#   newest when `escort` was registered: 50
+#                     row of 1 at   49      50      51
+#                     escort        waits   starts  starts
+@pytest.mark.parametrize(("time", "starts"), [(49, False), (50, True), (51, True)])
+def test_no_row_older_than_the_newest_at_registration_starts_a_query(
+    time: int, starts: bool
+) -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(10, 1, 0, 0), car(50, 2, 1, 1)])
+    ledger.register(ESCORT)
+    changes = ledger.process([car(time, 1, 0, 0)])
+    assert ledger.counters == {"late": 0, "rejected": 0}
+    assert brief(changes) == ([("escort", +1, 2, max(time, 50), "registered")] if starts else [])
+    # What did not start it is the object's latest row all the same.
+    ledger.register(QuerySpec("all"))
+    assert ledger.answers["all"] == {1, 2}
+
+
+def test_the_newest_at_registration_counts_not_the_newest_now() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(50, 2, 1, 1)])
+    ledger.register(ESCORT)
+    ledger.process([car(90, 3, 30, 30)])
+    assert ledger.process([car(40, 1, 0, 0)]) == []
+    assert brief(ledger.process([car(60, 1, 0, 0)])) == [("escort", +1, 2, 90, "registered")]
+    # Once it has started, older rows count, also that of a focal object which returns.
+    assert brief(ledger.process([car(30, 4, 1, 1)])) == [("escort", +1, 4, 30, "enter")]
+    assert brief(ledger.process([car(200, 2, 1, 1)])) == [
+        ("escort", -1, 4, 130, "expired"),
+        ("escort", -1, 2, 150, "expired"),
+    ]
+    assert brief(ledger.process([car(150, 1, 0, 0)])) == [("escort", +1, 2, 150, "enter")]
+
+
+def test_a_replacement_that_still_waits_counts_from_its_own_registration() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(10, 1, 0, 0), car(50, 2, 1, 1)])
+    ledger.register(ESCORT)
+    ledger.process([car(80, 3, 30, 30)])
+    ledger.replace(QuerySpec("escort", region=("mbox", 1, 20, 20)))
+    assert ledger.process([car(60, 1, 0, 0)]) == []
+    assert brief(ledger.process([car(80, 1, 0, 0)])) == [("escort", +1, 2, 80, "registered")]
+
+
+def test_each_of_two_focal_objects_is_waited_for_from_the_registration() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(10, 1, 0), car(10, 2, 4), car(50, 3, 1), car(50, 4, 2)])
+    ledger.register(QuerySpec("both", region=("mbox", 1, 10, 10), knn=("mknn", 1, 2)))
+    assert ledger.process([car(40, 1, 0)]) == []
+    assert ledger.process([car(50, 2, 4)]) == []
+    assert brief(ledger.process([car(51, 1, 0)])) == [("both", +1, 4, 51, "registered")]
+    # 1 stays, 3 is new: only 3 is waited for.
+    ledger.process([car(60, 2, 4)])
+    replaced = ledger.replace(QuerySpec("both", region=("mbox", 1, 10, 10), knn=("mknn", 1, 3)))
+    assert brief(replaced) == [("both", -1, 4, 60, "dropped")]
+    assert ledger.process([car(59, 3, 1)]) == []
+    assert brief(ledger.process([car(60, 3, 1)])) == [("both", +1, 4, 60, "registered")]
+
+
 def test_where_filters_members_not_the_focal_object() -> None:
     ledger = Ledger(CARS)
     truck = ("cmp", "=", attr("kind"), const("truck"))

@@ -161,7 +161,11 @@ def _double(node: exp.Expr, around: Place) -> float:
 
 def _whole(node: exp.Expr, around: Place, what: str, limit: int = 2**31 - 1) -> int:
     value = _constant(node, around)
-    if not isinstance(value, Fraction) or value.denominator != 1 or abs(value) > limit:
+    if (
+        not isinstance(value, Fraction)
+        or value.denominator != 1
+        or not -limit - 1 <= value <= limit
+    ):
         place_of(node, around).refuse(f"{what} must be a whole number within ±{limit:,}")
     return int(value)
 
