@@ -38,6 +38,9 @@ STEP, ROW, TIMEOUT, END = -1, 0, 1, 2
 # What a record says of an object's row: it is no more among the shard's k nearest, is still, is
 # now. And of the query: its centre is at this row; it starts; it has no centre any more.
 REMOVE, REFRESH, ADD, CENTRE, FRESH, CLOSE = -1, 0, 1, 2, 3, 4
+# The k of a line that is no kNN query: one that such a query replaced, or was replaced by, in a
+# step. All its candidates are its answer, and they are counted elsewhere.
+PLAIN = 1 << 62
 
 QUERIES = pa.schema(
     [("id", pa.string()), ("k", pa.int64()), ("x", pa.float64()), ("y", pa.float64())]
@@ -380,7 +383,8 @@ def _replay(
             after = _shown(query, lines)
             count = _compared(told, count, own, shown, after, (event, group, fresh), stamp)
             i = end
-        answers += _shown(query, lines)
+        if lines.k[query.line] < PLAIN:
+            answers += _shown(query, lines)
     return told[:count], int(answers)
 
 

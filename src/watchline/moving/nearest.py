@@ -227,7 +227,7 @@ def close_nearest(
         at = _tell_all(world, told, at, e, q, REMOVE)
         unlist_query(world, world.nearest, q)
         queries.count[q] = 0
-        if partial:
+        if partial and world.focal[q, OF_NEAREST] >= 0:
             at = tell(world, told, at, e, q, -1, CLOSE)
     queries.state[q] = state
     return at

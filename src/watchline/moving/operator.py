@@ -45,6 +45,7 @@ from watchline.moving.tables import (
     END,
     FREE,
     OBJECT,
+    OF_NEAREST,
     OPEN,
     QUERY,
     UNLISTED,
@@ -281,9 +282,9 @@ class Operator:
         return np.flatnonzero((self._queries["state"] != FREE) & (self._queries["k"] > 0))
 
     def centres(self, numbers: Integers) -> Doubles:
-        """k and the centre of these queries, NaN where there is none now."""
+        """k and the centre of these queries, NaN where it moves and is nowhere now."""
         found = self._queries[numbers]
-        closed = found["state"] != OPEN
+        closed = (found["state"] != OPEN) & (self._focal[numbers, OF_NEAREST] != NONE)
         columns = [found["k"], *(np.where(closed, np.nan, found[c]) for c in ("cx", "cy"))]
         return np.stack(columns, axis=1).astype(np.float64)
 

@@ -269,6 +269,7 @@ class Batch:
         self._place = place[: len(own.shown)]
         every = _joined(own.rows, other.rows) if len(other.rows) else own.rows
         shown_rows = Columns(every, self._stream).take(rows[:objects])
+        mover.place_others(len(own.rows))
         happened = mover.run(
             Events(
                 kind[order].astype(np.int8),

@@ -6,7 +6,7 @@ becomes registrations and drops, and what the operator tells becomes rows and qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +20,9 @@ from watchline.moving.events import Events
 from watchline.moving.merge import Timeline
 from watchline.moving.operator import Operator
 from watchline.moving.queries import Moving, object_type
-from watchline.moving.tables import END, FIRST, Integers, Small, Told, Words
+from watchline.moving.tables import ADD, END, FIRST, REMOVE, Integers, Small, Told, Words
 from watchline.tracking.filters import Filters
-from watchline.tracking.story import Happenings, Story
+from watchline.tracking.story import BEGIN, Happenings, Story
 
 # Queries that wait: for which roles, and since when a report counts.
 Waiting = Mapping[str, tuple[int, int]]
@@ -43,6 +43,15 @@ class Happened(NamedTuple):
     sign: npt.NDArray[np.int8]
     row: Integers
     fresh: npt.NDArray[np.bool_]
+
+
+class _Crossing(NamedTuple):
+    """In a step: its event, the rows; ids that were not ranked and have a line, or have one now."""
+
+    event: int
+    rows: pa.Table
+    known: set[str]
+    began: set[str]
 
 
 class Mover:
@@ -150,6 +159,10 @@ class Mover:
         rows = pa.concat_tables([objects, others])
         story = self._begun(rows)
         event = story.step(version, newest) if story else 0
+        if story:
+            ranked = set(came.ids.filter(pa.array(came.k > 0)).to_pylist())
+            plain = [name for name in dropped if not self._is_ranked(name)]
+            self._crossing = _Crossing(event, rows, *story.leave_plain(plain, ranked))
         gone = [name for name in dropped if name in self]
         # Focal objects that a query has heard of; one that replaces it has heard of them too.
         waiting = self.waiting()
@@ -176,10 +189,44 @@ class Mover:
         since = np.full(len(came), FIRST if newest is None else newest)
         told = self._enter(came, filters, waits, since, objects, others)
         if story:
-            ranked = came.take(np.flatnonzero(came.k > 0))
-            centres = np.concatenate([ranked.k[:, np.newaxis], ranked.centre], axis=1)
-            story.register(ranked.ids.to_pylist(), centres)
+            nearest = came.take(np.flatnonzero(came.k > 0))
+            centres = np.concatenate([nearest.k[:, np.newaxis], nearest.centre], axis=1)
+            story.register(nearest.ids.to_pylist(), centres)
         return old, self._pairs(told, event, rows)
+
+    def _is_ranked(self, name: str) -> bool:
+        number = self._operator.numbers.get(name)
+        return number is not None and bool(self._operator.is_ranked(np.array([number]))[0])
+
+    def divert(
+        self, old: Sequence[Pairs], new: Sequence[Pairs], came: pa.Array
+    ) -> tuple[list[Pairs], list[Pairs], int]:
+        """What is left of the last step's answers where some are told in the story: those of
+        queries that nearest neighbours come or came in the place of. And how many came more than
+        went."""
+        story = self._story
+        if story is None:
+            return list(old), list(new), 0
+        event, rows, known, began = self._crossing
+        ranked = [name for name in came.to_pylist() if not self._is_ranked(name)]
+        entered = story.enter_plain(set(ranked))
+        left, more = [], 0
+        for sides, ids, ops in (
+            (old, known, [(event, REMOVE)]),
+            (old, began, [(BEGIN, ADD), (event, REMOVE)]),
+            (new, entered, [(event, ADD)]),
+        ):
+            wanted = pa.array(sorted(ids), pa.string())
+            for pairs in sides if ids else ():
+                chosen = np.flatnonzero(_mask(pc.is_in(pairs.ids, value_set=wanted)))
+                lines = story.lines(pairs.ids.take(pa.array(chosen)).to_pylist())
+                for at, op in ops:
+                    n = len(chosen)
+                    story.record(np.full(n, at), lines, np.full(n, op), pairs.rows[chosen], rows)
+                more += n * op
+            left.append(wanted)
+        gone = pa.concat_arrays(left[:2])
+        return _without(old, gone), _without(new, left[2]), more
 
     def _leave(self, names: list[str]) -> Told:
         numbers = np.array([self._operator.numbers[name] for name in names], dtype=np.int64)
@@ -272,6 +319,10 @@ class Mover:
         ids = _ids(rows, self._stream).take(cause)
         return Happenings(time, kind, ids, np.where(kind == END, 0, place), told)
 
+    def place_others(self, before: int) -> None:
+        """The rows of the others' objects come after so many."""
+        self._operator.set_rows(self.other_slots, before + np.arange(len(self.other_slots)))
+
     def number(self, name: str) -> int:
         return self._operator.numbers[name]
 
@@ -295,6 +346,14 @@ def places(columns: Columns, stream: Stream) -> npt.NDArray[np.float64]:
 
 def _ids(table: pa.Table, stream: Stream) -> pa.Array:
     return table[stream.object].combine_chunks()
+
+
+def _without(sides: Sequence[Pairs], ids: pa.Array) -> list[Pairs]:
+    """What is not of these queries."""
+    if not len(ids):
+        return list(sides)
+    kept = [np.flatnonzero(~_mask(pc.is_in(p.ids, value_set=ids))) for p in sides]
+    return [Pairs(p.rows[k], p.ids.take(pa.array(k))) for p, k in zip(sides, kept, strict=True)]
 
 
 def _mask(array: pa.Array) -> npt.NDArray[np.bool_]:

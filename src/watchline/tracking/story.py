@@ -6,13 +6,14 @@ to them. Every part tells it of the same queries, so that the merge can lay them
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.moving.merge import QUERIES, RECORDS, STEP, Timeline, event_schema
+from watchline.moving.merge import PLAIN, QUERIES, RECORDS, STEP, Timeline, event_schema
 from watchline.moving.operator import Operator
 from watchline.moving.tables import ADD, FIRST, Integers
 
@@ -38,6 +39,8 @@ class Story:
         self._ids: list[str] = []
         self._columns: list[npt.NDArray[np.float64]] = []
         self._line: dict[str, int] = {}
+        # Ids whose line now is of a query that is not ranked.
+        self._plain: set[str] = set()
         self._events: list[Happenings] = []
         self._records: list[tuple[Integers, ...]] = []
         self._rows: list[pa.Table] = []
@@ -50,8 +53,29 @@ class Story:
         """Queries by their ids, with k and the centre, NaN while there is none."""
         first = len(self._ids)
         self._line.update({name: first + i for i, name in enumerate(ids)})
+        self._plain -= set(ids)
         self._ids += ids
         self._columns.append(columns)
+
+    def leave_plain(self, dropped: Iterable[str], ranked: set[str]) -> tuple[set[str], set[str]]:
+        """Of ids that are dropped and are not ranked: those with a line, and those that have one
+        from now on, because the query that comes is ranked. These were so when all began."""
+        ids = set(dropped)
+        known = ids & self._plain
+        self._plain -= known
+        new = ids & ranked - self._line.keys()
+        self._register_plain(new)
+        return known, new
+
+    def enter_plain(self, ids: set[str]) -> set[str]:
+        """Of ids that come and are not ranked: those that were, since all began."""
+        again = ids & self._line.keys()
+        self._register_plain(again)
+        self._plain |= again
+        return again
+
+    def _register_plain(self, ids: set[str]) -> None:
+        self.register(sorted(ids), np.tile([float(PLAIN), 0.0, 0.0], (len(ids), 1)))
 
     def lines(self, ids: list[str]) -> Integers:
         return np.array([self._line[name] for name in ids], dtype=np.int64)

@@ -39,7 +39,7 @@ from watchline.reasons import Reason
 from watchline.tracking import blob as blobs
 from watchline.tracking.batch import Batch, Known, Span
 from watchline.tracking.changes import change_schema, change_table
-from watchline.tracking.mover import Mover
+from watchline.tracking.mover import Mover, Pairs
 from watchline.tracking.rows import Rejects, accepted, declared, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
 from watchline.tracking.watcher import STEPS, Step, Watcher, members
@@ -251,11 +251,13 @@ class Tracker:
         self._lifetimes.update(zip(ids, plan.lifetime[numbers].tolist(), strict=True))
         if step.reset:
             return changes
-        return self._opened(old, [self._members(step.came, columns, None), *new])
+        new.append(self._members(step.came, columns, None))
+        if mover is not None:
+            old, new, more = mover.divert(old, new, step.came.plan.ids)
+            self._counts["answers"] += more
+        return self._opened(old, new)
 
-    def _members(
-        self, base: Base, columns: Columns, births: dict[str, int | None] | None
-    ) -> tuple[Integers, pa.Array]:
+    def _members(self, base: Base, columns: Columns, births: dict[str, int | None] | None) -> Pairs:
         """The objects in the answers of these queries, but for those whose life is over."""
         rows, queries = members(base, columns)
         ids = base.plan.ids.take(pa.array(queries))
@@ -263,7 +265,7 @@ class Tracker:
             over = pa.array(list(self._ended(base, births)), pa.string())
             kept = ~pc.is_in(ids, over).to_numpy(zero_copy_only=False)
             rows, ids = rows[kept], ids.filter(pa.array(kept))
-        return rows, ids
+        return Pairs(rows, ids)
 
     def _ended(self, base: Base, births: dict[str, int | None]) -> Iterable[str]:
         numbers = np.flatnonzero(base.plan.lifetime > 0)
@@ -272,8 +274,8 @@ class Tracker:
 
     def _opened(
         self,
-        old: Sequence[tuple[Integers, pa.Array]],
-        new: Sequence[tuple[Integers, pa.Array]],
+        old: Sequence[Pairs],
+        new: Sequence[Pairs],
     ) -> pa.Table:
         """The difference of two sets of answers; a query that was replaced changes by it alone."""
         sides = []
