@@ -26,6 +26,7 @@ from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base
 from watchline.model import Stream
+from watchline.moving.merge import Timeline
 from watchline.reasons import Reason
 from watchline.tracking import blob as blobs
 from watchline.tracking.changes import change_schema, change_table
@@ -57,8 +58,8 @@ class Tracker:
         self._start(Watcher(catalog, stream, version), catalog.identity)
 
     @classmethod
-    def over(cls, watcher: Watcher, identity: str) -> Tracker:
-        """A tracker whose queries are kept elsewhere, and shared."""
+    def over(cls, watcher: Watcher, identity: str, parts: int = 1) -> Tracker:
+        """A tracker whose queries are kept elsewhere, and shared; it has one of `parts` shards."""
         tracker = cls.__new__(cls)
         tracker._start(watcher, identity)
         return tracker
@@ -93,10 +94,16 @@ class Tracker:
 
     # --- rows
 
-    def process(self, rows: pa.Table | pa.RecordBatch, span: Span | None = None) -> pa.Table:
+    def process(
+        self,
+        rows: pa.Table | pa.RecordBatch,
+        span: Span | None = None,
+        foreign: pa.Table | None = None,
+    ) -> pa.Table:
         """The changes that these rows cause, in order; a row's `-` come before its `+`.
 
-        `span` is given where other shards have rows of the same batch.
+        `span` is given where other shards have rows of the same batch; `foreign` are those of
+        focal objects.
         """
         batch, rejects = accepted(rows, self.stream, self._watcher.used())
         times = times_of(batch, self.stream)
@@ -110,6 +117,10 @@ class Tracker:
         self._objects, self._newest = done.objects, done.newest
         self._births = done.births
         return self._told(done.changes)
+
+    def timeline(self) -> Timeline | None:
+        """What kNN queries did since the last call, where other shards have a part in them."""
+        return None
 
     def no_rows(self) -> pa.Table:
         return schema_of_rows(self.stream).empty_table()
@@ -247,7 +258,7 @@ class Tracker:
         return cls.resume(Watcher(catalog, stream, saved.head["version"]), saved)
 
     @classmethod
-    def resume(cls, watcher: Watcher, saved: Saved) -> Tracker:
+    def resume(cls, watcher: Watcher, saved: Saved, parts: int = 1) -> Tracker:
         """As `restore`, with queries that are kept elsewhere; these may be ahead of the state."""
         head = saved.head
         tracker = cls.__new__(cls)

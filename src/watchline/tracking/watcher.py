@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from watchline.catalog import Commit, Queries
 from watchline.errors import UnknownVersion
-from watchline.evaluate import Columns
+from watchline.evaluate import ARROW, Columns
 from watchline.matching import Base, Layer, Matcher, base_of, match, narrowed, plan
 from watchline.matching.search import Batch, PartSearch
 from watchline.model import Emit, Stream
@@ -140,6 +140,10 @@ class Watcher(Matcher):
             ]
             self._used = frozenset().union(*kinds)
         return self._used
+
+    def focals(self) -> pa.Array:
+        """The objects that queries move with: there is no engine for these yet, so none."""
+        return pa.array([], ARROW[self.stream.object_type])
 
     def unanswered(self) -> int:
         """Moving and kNN queries, which have no engine here: they have no box in any plan."""
