@@ -28,7 +28,7 @@ import watchline as wl
 from bench.report import machine, say, spread, table
 from watchline.spark import dataframe
 from watchline.spark.routing import to_ipc
-from watchline.spark.shard import COUNTERS, GAUGES, ShardTask, _opened
+from watchline.spark.shard import CHANGES, ShardTask, _opened, sent_columns
 from watchline.spark.state import INLINE, new_token
 from watchline.spark.worker import catalog_of, micro_batch
 from watchline.tracking import change_schema
@@ -106,9 +106,7 @@ class FloorTask(ShardTask):
         schema = change_schema(catalog_of(self.ref).stream(self.stream))
         changes = pa.Table.from_arrays([*own, *picked.columns], schema=schema)
         blobs = [to_ipc(changes.slice(i, 250_000)).to_pybytes() for i in range(0, count, 250_000)]
-        zeros = [0] * len(blobs)
-        columns = dict.fromkeys((*COUNTERS, *GAUGES, "unanswered", "accuracy"), zeros)
-        yield pd.DataFrame({**columns, "packed": blobs})
+        yield pd.DataFrame(sent_columns({}, [(shard, CHANGES, blob) for blob in blobs]))
 
 
 SIZE, RATE, FIRST = 0, 0.0, 0.0

@@ -84,7 +84,6 @@ def test_a_fleet_with_queries_of_every_kind(kind: str, timeout: int | None) -> N
     stats = twin.tracker.stats()
     assert stats["late"] > 20
     assert stats["changes"] > 1_000
-    assert stats.get("unanswered", 0) == 0
 
 
 # --- an object moves: what it was, what it is

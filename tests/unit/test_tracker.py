@@ -180,27 +180,6 @@ def test_a_query_whose_life_is_over() -> None:
     assert {c[1] for c in twin.register(Asked("brief", "WHERE x < 50", LEFT.where))} == {1}
 
 
-def test_moving_and_nearest_queries_are_counted_and_not_answered() -> None:
-    catalog = Catalog.of(declaration())
-    tracker = wl.Tracker(catalog, "cars")
-    tracker.process(table([car(1, 1.0, NOON), car(2, 1.0, NOON)]))
-    texts = [
-        "INSIDE ('M', 1, 5, 5)",
-        "kNN (3, 0, 0)",
-        "kNN ('M', 2, 1)",
-        "INSIDE CIRCLE ('M', 1, 5)",
-    ]
-    for i, text in enumerate(texts):
-        catalog.execute(f"CREATE QUERY q{i} AS SELECT * FROM cars {text}")
-        assert told(tracker.advance_to(catalog.version)) == []
-        assert tracker.stats()["unanswered"] == i + 1
-    assert told(tracker.process(table([car(2, 2.0, NOON + 1)]))) == []
-    catalog.drop("q1")
-    assert told(tracker.advance_to(catalog.version)) == []
-    assert tracker.stats()["unanswered"] == 3
-    assert wl.Tracker(catalog, "cars").stats()["unanswered"] == 3
-
-
 # --- times
 
 

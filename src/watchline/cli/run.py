@@ -128,7 +128,7 @@ class _Display:
             f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._emit}"
             f"  {p.seconds * 1e3:>7,.0f} ms  {p.rate:>11,.0f} rows/s"
         )
-        refused = {name: p.metrics.get(name) or 0 for name in ("rejected", "late", "unanswered")}
+        refused = {name: p.metrics.get(name) or 0 for name in ("rejected", "late")}
         line += "".join(f"  {count:,} {name}" for name, count in refused.items() if count)
         if self._live:
             click.echo(

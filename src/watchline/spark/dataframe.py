@@ -2,8 +2,9 @@
 
 The driver checks the DataFrame against the declared stream and chooses the columns. For matches the
 rows meet the queries in `worker.MatchTask`, without a shuffle. For changes they go through a
-router, a shuffle by shard, and the shards' trackers: `routing.RouteTask`, `shard.ShardTask`. Batch
-and streaming DataFrames take the same way, but for who calls the tracker.
+router, a shuffle by shard, and the shards' trackers: `routing.RouteTask`, `shard.ShardTask`. Where
+objects have points a second shuffle by query and `merging.MergeTask` follow. Batch and streaming
+DataFrames take the same way, but for who calls the tracker.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from pyspark.sql import types as st
 from watchline.catalog import Catalog, Queries
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.model import Emit, Stream, Type
+from watchline.spark.merging import MergeTask
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
-from watchline.spark.shard import COUNTERS, GAUGES, PACKED_DDL, ShardTask, UnpackTask
+from watchline.spark.shard import COUNTERS, GAUGES, PACKED_DDL, SENT_DDL, ShardTask, UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.spark.versions import VersionSource
 from watchline.spark.worker import CatalogRef, MatchTask
@@ -108,20 +110,29 @@ def changes(
     grouped = routed.groupBy("shard")
     if df.isStreaming:
         packed = grouped.applyInPandasWithState(
-            task.stream_batch, PACKED_DDL, STATE_DDL, "append", "NoTimeout"
+            task.stream_batch, SENT_DDL, STATE_DDL, "append", "NoTimeout"
         )
     else:
         # Spark counts the arguments of a method wrongly.
-        packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), PACKED_DDL)
+        packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
+    if shards > 1 and declared.point is not None:
+        # Only where there are points can there be nearest neighbours.
+        packed = _by_target(packed, shards).mapInArrow(MergeTask(), PACKED_DDL)
     # A batch may have several such operators, whose counters would have one name.
     counted = _observed(packed) if df.isStreaming else packed
     return counted.mapInArrow(UnpackTask(change_schema(declared)), schema)
 
 
+def _by_target(packed: DataFrame, shards: int) -> DataFrame:
+    """Each target in a partition of its own."""
+    # The cast is there to have a projection: Spark cannot shuffle rows as its operator leaves them.
+    keyed = packed.withColumn("target", fn.col("target").cast("int"))
+    return keyed.repartition(shards, "target")
+
+
 def _observed(packed: DataFrame) -> DataFrame:
     sums = [fn.sum(name).alias(name) for name in (*COUNTERS, *GAUGES)]
-    rest = [fn.max("unanswered").alias("unanswered"), fn.min("accuracy").alias("accuracy")]
-    return packed.observe("watchline", *sums, *rest)
+    return packed.observe("watchline", *sums, fn.min("accuracy").alias("accuracy"))
 
 
 def _check_frame(df: object) -> None:

@@ -3,7 +3,8 @@
 Rows travel as Arrow IPC, one binary per shard and Arrow batch, so that nothing between here and the
 tracker handles them one by one. Each task ends with one *tick* for each shard: the oldest and the
 newest time it accepted. The shuffle is a barrier, so every shard is called in every batch, and
-knows the stream's newest time.
+knows the stream's newest time. Rows of focal objects, with which queries move, go to all shards: to
+all but their own as *foreign* rows.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from watchline.index.result import one_thread
 from watchline.model import Stream
@@ -22,6 +25,8 @@ from watchline.spark.worker import CatalogRef, batch_version, watcher_of
 from watchline.tracking import Rejects, accepted
 from watchline.tracking.rows import times_of
 from watchline.tracking.shards import shards_of
+
+Integers = npt.NDArray[np.int64]
 
 # What is shuffled: the key of a shard, a tick's times and rejects, or rows. Times are never null
 # (those of nothing are the last moment and the first): pandas would make them inexact floats.
@@ -33,9 +38,10 @@ ROUTED = pa.schema(
         ("newest", pa.int64()),
         ("rejects", pa.string()),
         ("rows", pa.binary()),
+        ("foreign", pa.binary()),
     ]
 )
-ROUTED_DDL = "shard int, oldest long, newest long, rejects string, rows binary"
+ROUTED_DDL = "shard int, oldest long, newest long, rejects string, rows binary, foreign binary"
 # The column of a row that is none: it says that the catalog has a new version.
 WAKE = "_watchline_version"
 
@@ -76,7 +82,7 @@ class RouteTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         watcher = watcher_of(self.ref, self.stream, batch_version(self.ref, self.version))
-        stream, used = watcher.stream, watcher.used()
+        stream, used, focals = watcher.stream, watcher.used(), watcher.focals()
         keys = np.array(shard_keys(self.shards), dtype=np.int32)
         rejects: Rejects = Rejects()
         spans = []
@@ -91,22 +97,22 @@ class RouteTask:
             if rows.num_rows:
                 times = times_of(rows, stream)
                 spans.append((int(times.min()), int(times.max())))
-                yield _packed(rows, stream, keys)
+                yield _packed(rows, stream, keys, focals)
         yield _ticks(keys, spans, rejects)
 
 
-def _packed(rows: pa.Table, stream: Stream, keys: npt.NDArray[np.int32]) -> pa.RecordBatch:
+def _packed(
+    rows: pa.Table, stream: Stream, keys: npt.NDArray[np.int32], focals: pa.Array
+) -> pa.RecordBatch:
     """Rows by shard, each shard's in one binary."""
     ids = rows[stream.object].combine_chunks()
     shards = shards_of(ids, len(keys))
     order = np.argsort(shards.astype(np.uint16), kind="stable")
     bounds = np.searchsorted(shards[order], np.arange(len(keys) + 1))
     sorted_rows = rows.take(pa.array(order))
-    present = np.flatnonzero(np.diff(bounds))
-    blobs = [
-        to_ipc(sorted_rows.slice(bounds[k], bounds[k + 1] - bounds[k])).to_pybytes()
-        for k in present
-    ]
+    own = [_binary(sorted_rows.slice(start, end - start)) for start, end in pairwise(bounds)]
+    foreign = _foreign(rows, ids, shards, len(keys), focals)
+    present = [k for k in range(len(keys)) if own[k] or foreign[k]]
     n = len(present)
     return pa.RecordBatch.from_arrays(
         [
@@ -114,10 +120,26 @@ def _packed(rows: pa.Table, stream: Stream, keys: npt.NDArray[np.int32]) -> pa.R
             pa.array([NEVER[0]] * n, pa.int64()),
             pa.array([NEVER[1]] * n, pa.int64()),
             pa.nulls(n, pa.string()),
-            pa.array(blobs, pa.binary()),
+            pa.array([own[k] for k in present], pa.binary()),
+            pa.array([foreign[k] for k in present], pa.binary()),
         ],
         schema=ROUTED,
     )
+
+
+def _foreign(
+    rows: pa.Table, ids: pa.Array, shards: Integers, count: int, focals: pa.Array
+) -> list[bytes | None]:
+    """For each shard the rows of focal objects that other shards own."""
+    if count == 1 or not len(focals):
+        return [None] * count
+    focal = np.flatnonzero(pc.is_in(ids, focals).to_numpy(zero_copy_only=False))
+    owners = shards[focal]
+    return [_binary(rows.take(pa.array(focal[owners != k]))) for k in range(count)]
+
+
+def _binary(rows: pa.Table) -> bytes | None:
+    return to_ipc(rows).to_pybytes() if rows.num_rows else None
 
 
 def _ticks(
@@ -134,6 +156,7 @@ def _ticks(
             pa.array([oldest] * n, pa.int64()),
             pa.array([newest] * n, pa.int64()),
             pa.array(counted, pa.string()),
+            pa.nulls(n, pa.binary()),
             pa.nulls(n, pa.binary()),
         ],
         schema=ROUTED,

@@ -2,7 +2,9 @@
 
 The tracker of a shard is kept in the worker and counts only if its token is the one in Spark's
 state row; any other worker restores it from the state. Changes leave as Arrow IPC, a few binaries
-with the batch's counters beside them, and are unpacked by `UnpackTask`.
+with the batch's counters beside them, and are unpacked by `UnpackTask`. What the k nearest of a
+shard did leaves beside them as timelines, for `merging.MergeTask`: by the hash of the query, so
+that those of one query meet.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ import pyarrow as pa
 
 from watchline.errors import InvalidState
 from watchline.index.result import one_thread
-from watchline.spark.routing import NEVER, ROUTED, from_ipc, to_ipc
+from watchline.model import Stream
+from watchline.moving.merge import Timeline, pack, split
+from watchline.spark.routing import NEVER, ROUTED, from_ipc, shard_keys, to_ipc
 from watchline.spark.state import INLINE, TIDY, StateFiles, StateRow, new_token, row_of
 from watchline.spark.worker import (
     CatalogRef,
@@ -31,16 +35,24 @@ from watchline.spark.worker import (
 )
 from watchline.tracking import Rejects, Tracker
 from watchline.tracking.batch import Span
+from watchline.tracking.shards import shards_of
 from watchline.tracking.tracker import Saved
 
 # Gauges are of now, summed over shards; the others are of the batch.
 COUNTERS = ("rows", "rejected", "late", "changes", "shed")
 GAUGES = ("objects", "answers", "bytes")
-_LONGS = (*COUNTERS, *GAUGES, "unanswered")
+_LONGS = (*COUNTERS, *GAUGES)
 PACKED = pa.schema(
     [*((name, pa.int64()) for name in _LONGS), ("accuracy", pa.float64()), ("packed", pa.binary())]
 )
 PACKED_DDL = ", ".join([*(f"{name} long" for name in _LONGS), "accuracy double", "packed binary"])
+# What shards send. `kind` says what is packed: changes, or (from 1 on) the first or the second
+# timelines of a batch; `target` is the key of the partition where timelines are merged.
+SENT = pa.schema([*PACKED, ("target", pa.int64()), ("kind", pa.int32())])
+SENT_DDL = f"{PACKED_DDL}, target long, kind int"
+CHANGES = 0
+# Where a packed timeline has the declaration of its stream.
+STREAM = "stream"
 # Changes in one binary.
 CHUNK = 250_000
 
@@ -49,8 +61,16 @@ class Inbox(NamedTuple):
     """What a shard got in a batch."""
 
     rows: list[pa.Table]
+    foreign: list[pa.Table]
     span: Span | None
     rejects: Rejects
+
+
+class Outbox(NamedTuple):
+    """What it sends: changes, and timelines by their kind."""
+
+    changes: list[pa.Table]
+    timelines: list[tuple[int, Timeline]]
 
 
 # Of shards that a worker has served.
@@ -86,27 +106,39 @@ class ShardTask:
         with one_thread():
             tracker = self._tracker(old, query_id, shard, version, files)
             before = tracker.stats()
-            tables = self._changes(tracker, version, inbox)
+            outbox = self._done(tracker, version, inbox)
             row = self._saved(tracker, old, shard, files)
         state.update(tuple(row))
         keep(_trackers, (query_id, shard), (row.token, tracker), KEPT_TRACKERS)
-        yield pd.DataFrame(_packed(tables, tracker, before))
+        yield pd.DataFrame(_packed(outbox, tracker, before, shard, self.shards))
 
     def whole_batch(self, key: tuple[Any, ...], routed: pa.Table) -> pa.Table:
         """For `applyInArrow`: no state before, none after."""
         listed = (tuple(row[name] for name in ROUTED.names) for row in routed.to_pylist())
         version = batch_version(self.ref, self.version)
         with one_thread():
-            tracker = Tracker.over(watcher_of(self.ref, self.stream, version), "")
+            watcher = watcher_of(self.ref, self.stream, version)
+            tracker = Tracker.over(watcher, "", parts=self.shards)
             before = tracker.stats()
-            tables = self._changes(tracker, version, _opened(listed))
-        return pa.table(_packed(tables, tracker, before), schema=PACKED)
+            outbox = self._done(tracker, version, _opened(listed))
+        shard = int(key[0].as_py())
+        return pa.table(_packed(outbox, tracker, before, shard, self.shards), schema=SENT)
 
-    def _changes(self, tracker: Tracker, version: int, inbox: Inbox) -> list[pa.Table]:
+    def _done(self, tracker: Tracker, version: int, inbox: Inbox) -> Outbox:
+        stream = tracker.stream
         opened = tracker.advance_to(version)
-        rows = inbox.rows or [tracker.no_rows()]
+        # Rows of a stream that was declared anew do not fit into one timeline with those before.
+        early = tracker.timeline() if tracker.stream != stream else None
+        own, foreign = (
+            pa.concat_tables([tracker.no_rows(), *rows]) for rows in (inbox.rows, inbox.foreign)
+        )
         tracker.count_rejects(inbox.rejects)
-        return [opened, tracker.process(pa.concat_tables(rows), inbox.span)]
+        changes = tracker.process(own, inbox.span, foreign)
+        told = [(1, stream, early), (2, tracker.stream, tracker.timeline())]
+        return Outbox(
+            [opened, changes],
+            [(kind, labelled(timeline, of)) for kind, of, timeline in told if timeline is not None],
+        )
 
     # --- state
 
@@ -129,7 +161,8 @@ class ShardTask:
         token, tracker = _trackers.pop((query_id, shard), ("", None))
         identity = catalog_of(self.ref).identity
         if row is None:
-            return Tracker.over(watcher_of(self.ref, self.stream, version), identity)
+            watcher = watcher_of(self.ref, self.stream, version)
+            return Tracker.over(watcher, identity, parts=self.shards)
         row.check(self.shards, identity)
         watcher = watcher_from(self.ref, self.stream, row.version, version)
         if tracker is not None and token == row.token:
@@ -142,7 +175,8 @@ class ShardTask:
         else:
             assert row.blob is not None
             blob = row.blob
-        return Tracker.resume(watcher, Saved.of(blob, identity, self.stream))
+        saved = Saved.of(blob, identity, self.stream)
+        return Tracker.resume(watcher, saved, parts=self.shards)
 
     def _saved(
         self, tracker: Tracker, old: StateRow | None, shard: int, files: StateFiles | None
@@ -159,35 +193,66 @@ class ShardTask:
 
 def _opened(routed: Iterable[tuple[Any, ...]]) -> Inbox:
     rows: list[pa.Table] = []
+    foreign: list[pa.Table] = []
     rejects: Rejects = Rejects()
     oldest, newest = NEVER
-    for _, first, last, rejected, blob in routed:
+    for _, first, last, rejected, *blobs in routed:
         oldest, newest = min(oldest, int(first)), max(newest, int(last))
-        if blob is not None:
-            rows.append(from_ipc(blob))
+        for blob, box in zip(blobs, (rows, foreign), strict=True):
+            if blob is not None:
+                box.append(from_ipc(blob))
         if rejected is not None:
             rejects.update(json.loads(rejected))
-    return Inbox(rows, Span(oldest, newest) if oldest <= newest else None, rejects)
+    return Inbox(rows, foreign, Span(oldest, newest) if oldest <= newest else None, rejects)
 
 
 def _packed(
-    tables: list[pa.Table], tracker: Tracker, before: dict[str, Any]
+    outbox: Outbox, tracker: Tracker, before: dict[str, Any], shard: int, shards: int
 ) -> dict[str, list[Any]]:
-    """The changes in binaries; the counters stand beside the first."""
+    """All in binaries; the counters stand beside the first."""
     after = tracker.stats()
-    blobs = [
-        to_ipc(table.slice(start, CHUNK)).to_pybytes()
-        for table in tables
-        for start in range(0, table.num_rows, CHUNK)
-    ] or [b""]
-    rest = len(blobs) - 1
     counted = {name: after[name] - before[name] for name in COUNTERS}
-    counted |= {name: after[name] for name in GAUGES}
-    columns: dict[str, list[Any]] = {k: [int(v), *[0] * rest] for k, v in counted.items()}
-    columns["unanswered"] = [after["unanswered"]] * len(blobs)
-    columns["accuracy"] = [after["accuracy"]] * len(blobs)
-    columns["packed"] = blobs
+    counted |= {name: after[name] for name in (*GAUGES, "accuracy")}
+    sent = [(shard, CHANGES, blob) for table in outbox.changes for blob in binaries(table)]
+    for kind, timeline in outbox.timelines:
+        sent += [(target, kind, blob) for target, blob in _by_query(timeline, shards)]
+    return sent_columns(counted, sent or [(shard, CHANGES, b"")])
+
+
+def _by_query(timeline: Timeline, shards: int) -> Iterator[tuple[int, bytes]]:
+    """A timeline in parts, and the keys of their targets; what has no records tells nothing."""
+    targets = shards_of(timeline.queries["id"].combine_chunks(), shards)
+    parts = split(timeline, targets, shards)
+    for key, part in zip(shard_keys(shards), parts, strict=True):
+        if part.records.num_rows:
+            yield key, pack(part)
+
+
+def binaries(changes: pa.Table) -> list[bytes]:
+    return [
+        to_ipc(changes.slice(start, CHUNK)).to_pybytes()
+        for start in range(0, changes.num_rows, CHUNK)
+    ]
+
+
+def sent_columns(
+    counted: dict[str, Any], sent: list[tuple[int, int, bytes]]
+) -> dict[str, list[Any]]:
+    """Columns of `SENT`: the counts beside the first of (target, kind, binary)."""
+    rest = len(sent) - 1
+    columns: dict[str, list[Any]] = {
+        name: [int(counted.get(name, 0)), *[0] * rest] for name in (*COUNTERS, *GAUGES)
+    }
+    # The most and the least of these count, not the sum.
+    columns["accuracy"] = [counted.get("accuracy", 1.0)] * len(sent)
+    columns["target"], columns["kind"], columns["packed"] = map(list, zip(*sent, strict=True))
     return columns
+
+
+def labelled(timeline: Timeline, stream: Stream) -> Timeline:
+    """With the declaration of the stream beside its rows, for whoever merges it."""
+    text = {STREAM: repr(stream)}
+    return timeline._replace(rows=timeline.rows.replace_schema_metadata(text))
 
 
 @dataclass(frozen=True)
