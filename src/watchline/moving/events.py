@@ -25,9 +25,12 @@ from watchline.moving.ranges import (
 from watchline.moving.tables import (
     CLOSED,
     END,
+    ENTER,
     FREE,
     FRESH,
+    LEAVE,
     NO_SHAPE,
+    NOBODY,
     OF_NEAREST,
     OF_REGION,
     OPEN,
@@ -80,12 +83,12 @@ def _most(world: World, events: Events, e: int, who: int) -> int:  # pragma: no 
     always, there = everywhere(world.ranges), cell_of(world.frame, x, y)
     n = ranges[always, 2] + 3 * nearest[always, 2] + ranges[there, 2] + 3 * nearest[there, 2]
     if objects.here[who]:
-        cell = objects.cell[who]
+        cell = np.int64(objects.cell[who])
         n += ranges[cell, 2] + 3 * nearest[cell, 2]
-    link = objects.first[who]
+    link = np.int64(objects.first[who])
     while link != NONE:
         n += most_of(world, link >> 1, x, y)
-        link = world.then[link >> 1, link & 1]
+        link = np.int64(world.then[link >> 1, link & 1])
     return n
 
 
@@ -105,13 +108,13 @@ def _object(
     had, has = objects.here[s] and objects.mine[s], comes and objects.mine[s]
     x, y = world.place[s, 0], world.place[s, 1]
     to_x, to_y = events.place[e, 0], events.place[e, 1]
-    cell, to_cell = objects.cell[s], cell_of(world.frame, to_x, to_y)
+    cell, to_cell = np.int64(objects.cell[s]), cell_of(world.frame, to_x, to_y)
     # What the filters said before is kept in the last line meanwhile.
     spare = len(world.bits) - 1
     for w in range(world.bits.shape[1]):
         world.bits[spare, w] = world.bits[s, w]
     if had and not (has and cell == to_cell):
-        moved = take(world.spots, cell, objects.spot[s])
+        moved = take(world.spots, cell, np.int64(objects.spot[s]))
         objects.spot[moved] = objects.spot[s]
     if has and not (had and cell == to_cell):
         objects.spot[s] = put(world.spots, to_cell, s)
@@ -126,16 +129,16 @@ def _object(
     new = (has, to_x, to_y, s)
     always = everywhere(world.ranges)
     if world.ranges.heads[always, 2]:
-        at = object_moves(world, told, at, e, s, always, old, new, True, True)
+        at = object_moves(world, told, at, e, s, always, old, new, LEAVE | ENTER)
     if had and has and cell == to_cell:
-        at = object_moves(world, told, at, e, s, cell, old, new, True, True)
+        at = object_moves(world, told, at, e, s, cell, old, new, LEAVE | ENTER)
         at = object_near(world, told, at, e, s, cell, old, new, partial)
     else:
         if had:
-            at = object_moves(world, told, at, e, s, cell, old, new, True, False)
+            at = object_moves(world, told, at, e, s, cell, old, new, LEAVE)
             at = object_near(world, told, at, e, s, cell, old, new, partial)
         if has:
-            at = object_moves(world, told, at, e, s, to_cell, old, new, False, True)
+            at = object_moves(world, told, at, e, s, to_cell, old, new, ENTER)
             at = object_near(world, told, at, e, s, to_cell, old, new, partial)
     if world.nearest.heads[always, 2] and (had or has):
         at = object_near(world, told, at, e, s, always, old, new, partial)
@@ -148,10 +151,10 @@ def _focal(
 ) -> int:  # pragma: no cover - compiled
     """The queries that move with object s, which is already where it is now."""
     queries = world.queries
-    link = world.objects.first[s]
+    link = np.int64(world.objects.first[s])
     while link != NONE:
         q = link >> 1
-        link = world.then[q, link & 1]
+        link = np.int64(world.then[q, link & 1])
         if queries.state[q] == FREE or queries.stamp[q] == e:
             continue  # its life is over, or it was here in its other role
         queries.stamp[q] = e
@@ -177,7 +180,7 @@ def _report(
     if queries.waits[q]:
         return at
     for role in range(2):
-        f = world.focal[q, role]
+        f = np.int64(world.focal[q, role])
         if f >= 0 and not objects.here[f]:
             return at
     was = queries.state[q] == OPEN
@@ -194,7 +197,7 @@ def _report(
     if starts:
         queries.fresh[q] = e
         if partial:
-            at = tell(world, told, at, e, q, -1, FRESH)
+            at = tell(world.objects, told, at, e, q, NOBODY, FRESH)
     return open_nearest(world, told, at, e, q, partial)
 
 
@@ -202,10 +205,10 @@ def _report(
 def place_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
     """The region and the centre where the focal objects are."""
     queries = world.queries
-    f = world.focal[q, OF_REGION]
+    f = np.int64(world.focal[q, OF_REGION])
     if queries.form[q] != NO_SHAPE:
         set_region(queries, q, world.place[f, 0], world.place[f, 1])
-    f = world.focal[q, OF_NEAREST]
+    f = np.int64(world.focal[q, OF_NEAREST])
     if f >= 0:
         queries.cx[q], queries.cy[q] = world.place[f, 0], world.place[f, 1]
 

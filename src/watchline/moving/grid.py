@@ -165,4 +165,4 @@ def fill_lists(
 ) -> None:  # pragma: no cover - compiled
     """Each item into its list; its place there is noted at `places[item]`."""
     for i in range(len(items)):
-        places[items[i]] = put(lists, numbers[i], items[i])
+        places[items[i]] = put(lists, np.int64(numbers[i]), np.int64(items[i]))

@@ -21,6 +21,7 @@ from watchline.moving.tables import (
     CLOSE,
     LAST_LABEL,
     NO_SHAPE,
+    NOBODY,
     OF_NEAREST,
     OPEN,
     REFRESH,
@@ -65,7 +66,7 @@ def _before(
 def _position(world: World, q: int, d: float, label: int) -> int:  # pragma: no cover - compiled
     """How many of those known come before this distance and label."""
     start = world.queries.start[q]
-    low, high = 0, world.queries.count[q]
+    low, high = np.int64(0), world.queries.count[q]
     while low < high:
         mid = (low + high) >> 1
         i = start + mid
@@ -114,7 +115,7 @@ def _admissible(
     world: World, q: int, s: int, x: float, y: float, i: int
 ) -> bool:  # pragma: no cover - compiled
     queries = world.queries
-    if not admits(world.bits, i, queries.filter[q]) or is_focal(world, q, s):
+    if not admits(world.bits, i, queries.filter[q]) or is_focal(world.focal, q, s):
         return False
     return queries.form[q] == NO_SHAPE or in_region(region_of(queries, q), x, y)
 
@@ -163,7 +164,7 @@ def _gather(
             block, fill = heads[cell, 0], heads[cell, 1]
             while block != NONE:
                 for place in range(block * BLOCK, block * BLOCK + fill):
-                    s = blocks[place]
+                    s = np.int64(blocks[place])
                     ox, oy = world.place[s, 0], world.place[s, 1]
                     dx, dy = ox - x, oy - y
                     d = dx * dx + dy * dy
@@ -228,7 +229,7 @@ def close_nearest(
         unlist_query(world, world.nearest, q)
         queries.count[q] = 0
         if partial and world.focal[q, OF_NEAREST] >= 0:
-            at = tell(world, told, at, e, q, -1, CLOSE)
+            at = tell(world.objects, told, at, e, q, NOBODY, CLOSE)
     queries.state[q] = state
     return at
 
@@ -239,7 +240,7 @@ def _tell_all(
 ) -> int:  # pragma: no cover - compiled
     start = world.queries.start[q]
     for i in range(start, start + min(world.queries.count[q], world.queries.k[q])):
-        at = tell(world, told, at, e, q, world.slots[i], what)
+        at = tell(world.objects, told, at, e, q, np.int64(world.slots[i]), what)
     return at
 
 
@@ -247,8 +248,8 @@ def _tell_all(
 def _tell_centre(
     world: World, told: Told, at: int, e: int, q: int
 ) -> int:  # pragma: no cover - compiled
-    s = world.focal[q, OF_NEAREST]
-    return tell(world, told, at, e, q, s, CENTRE) if s >= 0 else at
+    s = np.int64(world.focal[q, OF_NEAREST])
+    return tell(world.objects, told, at, e, q, s, CENTRE) if s >= 0 else at
 
 
 @leaf
@@ -264,7 +265,7 @@ def move_nearest(
     mark = world.counter[0]
     farthest = 0.0
     for i in range(n):
-        s = world.slots[start + i]
+        s = np.int64(world.slots[start + i])
         world.scratch[i] = s
         objects.mark[s] = -mark
         dx, dy = world.place[s, 0] - x, world.place[s, 1] - y
@@ -276,14 +277,14 @@ def move_nearest(
         at = _tell_centre(world, told, at, e, q)
     now = min(queries.count[q], k)
     for i in range(start, start + now):
-        s = world.slots[i]
+        s = np.int64(world.slots[i])
         if objects.mark[s] != -mark:
-            at = tell(world, told, at, e, q, s, ADD)
+            at = tell(world.objects, told, at, e, q, s, ADD)
         objects.mark[s] = mark
     for i in range(n):
-        s = world.scratch[i]
+        s = np.int64(world.scratch[i])
         if objects.mark[s] == -mark:
-            at = tell(world, told, at, e, q, s, REMOVE)
+            at = tell(world.objects, told, at, e, q, s, REMOVE)
     return at
 
 
@@ -306,14 +307,14 @@ def object_near(
     block, fill = heads[number, 0], heads[number, 1]
     while block != NONE:
         for place in range(block * BLOCK, block * BLOCK + fill):
-            q = blocks[place]
+            q = np.int64(blocks[place])
             if queries.stamp[q] != e:
                 queries.stamp[q] = e
                 world.scratch[n] = q
                 n += 1
         block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     for i in range(n):
-        at = _one_near(world, told, at, e, s, world.scratch[i], old, new, partial)
+        at = _one_near(world, told, at, e, s, np.int64(world.scratch[i]), old, new, partial)
     return at
 
 
@@ -359,15 +360,15 @@ def _one_near(
                 j = p
     n = queries.count[q]
     if i < k and j < k:
-        return tell(world, told, at, e, q, s, REFRESH) if partial else at
+        return tell(world.objects, told, at, e, q, s, REFRESH) if partial else at
     if i < k:
-        at = tell(world, told, at, e, q, s, REMOVE)
+        at = tell(world.objects, told, at, e, q, s, REMOVE)
         if n >= k:
-            at = tell(world, told, at, e, q, world.slots[start + k - 1], ADD)
+            at = tell(world.objects, told, at, e, q, np.int64(world.slots[start + k - 1]), ADD)
     elif j < k:
-        at = tell(world, told, at, e, q, s, ADD)
+        at = tell(world.objects, told, at, e, q, s, ADD)
         if n > k:
-            at = tell(world, told, at, e, q, world.slots[start + k], REMOVE)
+            at = tell(world.objects, told, at, e, q, np.int64(world.slots[start + k]), REMOVE)
     return at
 
 

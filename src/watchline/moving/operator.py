@@ -544,12 +544,12 @@ def _open_some(
     queries, objects = world.queries, world.objects
     for j in range(i, len(numbers)):
         q = numbers[j]
-        s = max(world.focal[q, 0], 0)
+        s = max(np.int64(world.focal[q, 0]), 0)
         if at + most_of(world, q, world.place[s, 0], world.place[s, 1]) > len(told.event):
             return j, at
         ready = queries.waits[q] == 0 and queries.state[q] == CLOSED
         for role in range(2):
-            s = world.focal[q, role]
+            s = np.int64(world.focal[q, role])
             ready = ready and (s < 0 or objects.here[s] != 0)
         if not ready:
             continue
@@ -557,7 +557,7 @@ def _open_some(
             place_nearest(world, q)
             at = open_nearest(world, told, at, j, q, partial)
         else:
-            s = world.focal[q, 0]
+            s = np.int64(world.focal[q, 0])
             at = open_range(world, told, at, j, q, world.place[s, 0], world.place[s, 1])
     return len(numbers), at
 

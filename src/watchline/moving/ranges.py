@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from watchline.index.vector import leaf
 from watchline.moving.grid import BLOCK, ITEMS, NONE, cells_between
 from watchline.moving.tables import (
     ADD,
+    AFTER,
+    BEFORE,
     CIRCLE,
+    ENTER,
+    LEAVE,
     OPEN,
     REMOVE,
     Region,
@@ -64,18 +70,17 @@ def open_range(
     span = span_of(world, q)
     list_query(world, world.ranges, q, span)
     region = region_of(world.queries, q)
-    return _sweep(world, told, at, e, q, span, (False, region), (True, region), False, True)
+    return _sweep(world, told, at, e, q, span, region, region, AFTER | ENTER)
 
 
 @leaf
 def close_range(
-    world: World, told: Told, at: int, e: int, q: int, state: int
+    world: World, told: Told, at: int, e: int, q: int, state: Any
 ) -> int:  # pragma: no cover - compiled
     """What it holds leaves; `state` is the one it has then."""
     if world.queries.state[q] == OPEN:
         region = region_of(world.queries, q)
-        span = span_of(world, q)
-        at = _sweep(world, told, at, e, q, span, (True, region), (False, region), True, False)
+        at = _sweep(world, told, at, e, q, span_of(world, q), region, region, BEFORE | LEAVE)
         unlist_query(world, world.ranges, q)
     world.queries.state[q] = state
     return at
@@ -85,17 +90,18 @@ def close_range(
 def move_range(
     world: World, told: Told, at: int, e: int, q: int, x: float, y: float
 ) -> int:  # pragma: no cover - compiled
-    before, old_span = (True, region_of(world.queries, q)), span_of(world, q)
+    before, old_span = region_of(world.queries, q), span_of(world, q)
     set_region(world.queries, q, x, y)
-    after, span = (True, region_of(world.queries, q)), span_of(world, q)
+    after, span = region_of(world.queries, q), span_of(world, q)
+    both = BEFORE | AFTER
     if (
         (old_span[0] == span[0]) & (old_span[1] == span[1])
         & (old_span[2] == span[2]) & (old_span[3] == span[3])
     ):  # fmt: skip
-        return _sweep(world, told, at, e, q, span, before, after, True, True)
+        return _sweep(world, told, at, e, q, span, before, after, both | LEAVE | ENTER)
     list_query(world, world.ranges, q, span)
-    at = _sweep(world, told, at, e, q, old_span, before, after, True, False)
-    return _sweep(world, told, at, e, q, span, before, after, False, True)
+    at = _sweep(world, told, at, e, q, old_span, before, after, both | LEAVE)
+    return _sweep(world, told, at, e, q, span, before, after, both | ENTER)
 
 
 @leaf
@@ -106,12 +112,11 @@ def _sweep(
     e: int,
     q: int,
     cells: Any,
-    before: tuple[bool, Region],
-    after: tuple[bool, Region],
-    leave: bool,
-    enter: bool,
+    before: Region,
+    after: Region,
+    asked: Any,
 ) -> int:  # pragma: no cover - compiled
-    """The objects of these cells that the region holds before or after, if there is one then."""
+    """The objects of these cells that leave the one region or enter the other, as is asked."""
     heads, blocks = world.spots
     number = world.queries.filter[q]
     for r in range(cells[2], cells[3] + 1):
@@ -120,14 +125,14 @@ def _sweep(
             block, fill = heads[cell, 0], heads[cell, 1]
             while block != NONE:
                 for place in range(block * BLOCK, block * BLOCK + fill):
-                    s = blocks[place]
+                    s = np.int64(blocks[place])
                     x, y = world.place[s, 0], world.place[s, 1]
-                    was = before[0] and in_region(before[1], x, y)
-                    now = after[0] and in_region(after[1], x, y)
-                    if was == now or not (leave if was else enter):
+                    was = (asked & BEFORE != 0) and in_region(before, x, y)
+                    now = (asked & AFTER != 0) and in_region(after, x, y)
+                    if was == now or not asked & (LEAVE if was else ENTER):
                         continue
-                    if admits(world.bits, s, number) and not is_focal(world, q, s):
-                        at = tell(world, told, at, e, q, s, ADD if now else REMOVE)
+                    if admits(world.bits, s, number) and not is_focal(world.focal, q, s):
+                        at = tell(world.objects, told, at, e, q, s, ADD if now else REMOVE)
                 block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return at
 
@@ -142,29 +147,27 @@ def object_moves(
     number: int,
     old: Side,
     new: Side,
-    leave: bool,
-    enter: bool,
+    asked: Any,
 ) -> int:  # pragma: no cover - compiled
-    """Object s against the queries of one list. A side is: whether it is there, the place, and
-    where its bits are."""
+    """Object s against the queries of one list."""
     (heads, blocks), queries = world.ranges, world.queries
     had, x, y, i = old
     has, to_x, to_y, j = new
     block, fill = heads[number, 0], heads[number, 1]
     while block != NONE:
         for place in range(block * BLOCK, block * BLOCK + fill):
-            q = blocks[place]
+            q = np.int64(blocks[place])
             region = region_of(queries, q)
             was = had and in_region(region, x, y)
             now = has and in_region(region, to_x, to_y)
-            if not (was or now) or is_focal(world, q, s):
+            if not (was or now) or is_focal(world.focal, q, s):
                 continue
             number_of = queries.filter[q]
             was = was and admits(world.bits, i, number_of)
             now = now and admits(world.bits, j, number_of)
-            if was and not now and leave:
-                at = tell(world, told, at, e, q, s, REMOVE)
-            elif now and not was and enter:
-                at = tell(world, told, at, e, q, s, ADD)
+            if was and not now and asked & LEAVE:
+                at = tell(world.objects, told, at, e, q, s, REMOVE)
+            elif now and not was and asked & ENTER:
+                at = tell(world.objects, told, at, e, q, s, ADD)
         block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return at

@@ -36,17 +36,23 @@ Region = tuple[float, float, float, float, float, float, float, float]
 # An object before or after an event: whether it is there, its place, and where its bits are.
 Side = tuple[bool, float, float, int]
 
+# Constants that kernels hand on have a type: for each plain number they would be compiled anew.
 # Shapes of regions that move.
 NO_SHAPE, BOX, CIRCLE = 0, 1, 2
 # States of a query: no such query, waiting for a focal object, has an answer.
-FREE, CLOSED, OPEN = 0, 1, 2
+FREE, CLOSED, OPEN = np.uint8(0), np.uint8(1), np.uint8(2)
 # Roles of a focal object.
 OF_REGION, OF_NEAREST = 0, 1
 # Kinds of events, in the order of one moment.
 ROW, TIMEOUT, END = 0, 1, 2
 # What is told: an object is in the answer, still is with another row, is no more; and of nearest
 # neighbours that are to be merged: where the centre is now, that the query starts, that it ends.
-ADD, REFRESH, REMOVE, CENTRE, FRESH, CLOSE = 1, 0, -1, 2, 3, 4
+ADD, REFRESH, REMOVE = np.int8(1), np.int8(0), np.int8(-1)
+CENTRE, FRESH, CLOSE = np.int8(2), np.int8(3), np.int8(4)
+# What is looked for: in a region that is there before, or after; those that leave, or enter.
+BEFORE, AFTER, LEAVE, ENTER = np.int64(1), np.int64(2), np.int64(4), np.int64(8)
+# Nobody's slot.
+NOBODY = np.int64(-1)
 # A query that would be in more cells than this is asked about everything.
 MOST_CELLS = 256
 UNLISTED, EVERYWHERE = -1, -2
@@ -169,18 +175,18 @@ def admits(bits: Words, i: int, number: int) -> bool:  # pragma: no cover - comp
 
 
 @leaf
-def is_focal(world: World, q: int, s: int) -> bool:  # pragma: no cover - compiled
-    return (world.focal[q, 0] == s) | (world.focal[q, 1] == s)
+def is_focal(focal: Small, q: int, s: int) -> bool:  # pragma: no cover - compiled
+    return (focal[q, 0] == s) | (focal[q, 1] == s)
 
 
 @leaf
 def tell(
-    world: World, told: Told, at: int, event: int, q: int, s: int, what: int
+    objects: Table, told: Told, at: int, event: int, q: int, s: int, what: int
 ) -> int:  # pragma: no cover - compiled
     told.event[at], told.query[at], told.what[at] = event, q, np.int8(what)
-    told.row[at] = world.objects.row[s] if s >= 0 else -1
+    told.row[at] = objects.row[s] if s >= 0 else -1
     if what * what == 1:  # comes or goes
-        world.objects.refs[s] += what
+        objects.refs[s] += what
     return at + 1
 
 
@@ -194,7 +200,12 @@ def list_query(
     """Brings a query into the lists of these cells, and of no others."""
     span, columns = world.span, world.frame.columns
     c1, c2, r1, r2 = cells
-    o1, o2, p1, p2 = span[q, 0], span[q, 1], span[q, 2], span[q, 3]
+    o1, o2, p1, p2 = (
+        np.int64(span[q, 0]),
+        np.int64(span[q, 1]),
+        np.int64(span[q, 2]),
+        np.int64(span[q, 3]),
+    )
     if (o1 == c1) & (o2 == c2) & (p1 == r1) & (p2 == r2):
         return
     many = (c2 - c1 + 1) * (r2 - r1 + 1)
@@ -208,7 +219,7 @@ def list_query(
         return
     if o1 < 0:
         unlist_query(world, lists, q)
-        o1, o2, p1, p2 = 0, -1, 0, -1
+        o1, o2, p1, p2 = np.int64(0), np.int64(-1), np.int64(0), np.int64(-1)
     for r in range(p1, p2 + 1):
         for c in range(o1, o2 + 1):
             if c < c1 or c > c2 or r < r1 or r > r2:
