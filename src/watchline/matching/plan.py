@@ -286,7 +286,7 @@ class _Draft:
             if atom is key:
                 continue
             if isinstance(atom, InRange):
-                exact = atom.attribute.type is Type.DOUBLE or _is_exact(atom.range)
+                exact = atom.attribute.type is Type.DOUBLE or is_exact(atom.range)
                 sides[atom.attribute] = (atom.range if exact else _widened(atom.range),)
                 if exact:
                     continue
@@ -447,7 +447,7 @@ def _key_values(key: InRange | OneOf) -> tuple[Any, ...]:
     return key.values if isinstance(key, OneOf) else (int(key.range.lo),)
 
 
-def _is_exact(values: Range) -> bool:
+def is_exact(values: Range) -> bool:
     return all(abs(b) < EXACT or abs(b) == INF for b in (values.lo, values.hi))
 
 

@@ -46,7 +46,7 @@ from watchline.moving.tables import (
 
 
 class Events(NamedTuple):
-    """What happens, when, to which slot or query; the new place, row, and bits of its filters."""
+    """What happens, when, to which slot or query; the new place, row, and what filters need."""
 
     kind: npt.NDArray[np.int8]
     time: Integers
@@ -54,6 +54,7 @@ class Events(NamedTuple):
     place: Doubles
     row: Integers
     bits: Words
+    values: Doubles
 
 
 @nb.njit(cache=True, nogil=True)
@@ -109,10 +110,12 @@ def _object(
     x, y = world.place[s, 0], world.place[s, 1]
     to_x, to_y = events.place[e, 0], events.place[e, 1]
     cell, to_cell = np.int64(objects.cell[s]), cell_of(world.frame, to_x, to_y)
-    # What the filters said before is kept in the last line meanwhile.
-    spare = len(world.bits) - 1
-    for w in range(world.bits.shape[1]):
-        world.bits[spare, w] = world.bits[s, w]
+    # The line of before is kept in the last one meanwhile.
+    lines, spare = world.lines, len(world.lines.bits) - 1
+    for w in range(lines.bits.shape[1]):
+        lines.bits[spare, w] = lines.bits[s, w]
+    for w in range(lines.values.shape[1]):
+        lines.values[spare, w] = lines.values[s, w]
     if had and not (has and cell == to_cell):
         moved = take(world.spots, cell, np.int64(objects.spot[s]))
         objects.spot[moved] = objects.spot[s]
@@ -122,8 +125,10 @@ def _object(
     if comes:
         world.place[s, 0], world.place[s, 1] = to_x, to_y
         objects.cell[s], objects.row[s] = to_cell, events.row[e]
-        for w in range(world.bits.shape[1]):
-            world.bits[s, w] = events.bits[e, w]
+        for w in range(lines.bits.shape[1]):
+            lines.bits[s, w] = events.bits[e, w]
+        for w in range(lines.values.shape[1]):
+            lines.values[s, w] = events.values[e, w]
     at = _focal(world, told, at, e, s, events.time[e], comes, partial)
     old = (had, x, y, spare)
     new = (has, to_x, to_y, s)

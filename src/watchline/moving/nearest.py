@@ -66,7 +66,7 @@ def _before(
 def _position(world: World, q: int, d: float, label: int) -> int:  # pragma: no cover - compiled
     """How many of those known come before this distance and label."""
     start = world.queries.start[q]
-    low, high = np.int64(0), world.queries.count[q]
+    low, high = 0, world.queries.count[q]
     while low < high:
         mid = (low + high) >> 1
         i = start + mid
@@ -115,7 +115,7 @@ def _admissible(
     world: World, q: int, s: int, x: float, y: float, i: int
 ) -> bool:  # pragma: no cover - compiled
     queries = world.queries
-    if not admits(world.bits, i, queries.filter[q]) or is_focal(world.focal, q, s):
+    if not admits(world.lines, i, queries.filter[q]) or is_focal(world.focal, q, s):
         return False
     return queries.form[q] == NO_SHAPE or in_region(region_of(queries, q), x, y)
 

@@ -51,6 +51,7 @@ from watchline.moving.tables import (
     UNLISTED,
     Bytes,
     Integers,
+    Lines,
     Small,
     Told,
     Words,
@@ -61,6 +62,8 @@ from watchline.moving.tables import (
 
 # The grid is chosen again when there are so many times more objects or queries, or fewer.
 CHANGED = 2.0
+# The part of the space that a query looks at, as long as nothing is known.
+GUESS = 0.01
 
 
 class Operator:
@@ -74,7 +77,11 @@ class Operator:
         self._partial, self._side = partial, side
         self._labels = Labels(kind)
         self._objects, self._queries = np.zeros(0, OBJECT), np.zeros(0, QUERY)
-        self._place, self._bits = np.zeros((0, 2)), np.zeros((1, 1), np.uint64)
+        self._place = np.zeros((0, 2))
+        # One line more than there are objects.
+        self._lines = Lines(
+            np.zeros((1, 1), np.uint64), np.zeros((1, 0)), np.zeros((0, 3)), np.zeros(1, np.int64)
+        )
         self._focal, self._then = (np.full((0, 2), NONE, np.int32) for _ in range(2))
         self._span = np.full((0, 4), UNLISTED, np.int32)
         self._free_slots: Small = np.empty(0, np.int32)
@@ -118,11 +125,13 @@ class Operator:
         slots, self._free_slots = self._free_slots[:count], self._free_slots[count:]
         return slots
 
-    def seat(self, slots: Small, places: Doubles, rows: Integers, bits: Words) -> None:
+    def seat(
+        self, slots: Small, places: Doubles, rows: Integers, bits: Words, values: Doubles
+    ) -> None:
         """Objects that are here already; queries come after them."""
         self._objects["here"][slots], self._objects["row"][slots] = 1, rows
         self._place[slots] = places
-        self.set_bits(slots, bits)
+        self.set_lines(slots, bits, values)
         self._lay_out()
 
     def discharge(self, slots: Small) -> None:
@@ -140,16 +149,34 @@ class Operator:
     def set_rows(self, slots: Small, rows: Integers) -> None:
         self._objects["row"][slots] = rows
 
-    def set_bits(self, slots: Small, bits: Words) -> None:
-        """What the filters say of objects; there may be more of them than before."""
-        if bits.shape[1] != self._bits.shape[1]:
-            self._bits = np.zeros((len(self._bits), bits.shape[1]), np.uint64)
-            self._assemble()
-        self._bits[slots] = bits
+    def set_terms(self, terms: Doubles, first: Integers) -> None:
+        """Of the filters that are asked here."""
+        self._lines = self._lines._replace(terms=terms, first=first)
+        self._assemble()
 
-    @property
-    def words(self) -> int:
-        return int(self._bits.shape[1])
+    def set_lines(self, slots: Small, bits: Words, values: Doubles) -> None:
+        """What filters need of objects; there may be more than before: then these are all."""
+        lines = self._lines
+        if (bits.shape[1], values.shape[1]) != (lines.bits.shape[1], lines.values.shape[1]):
+            n = len(lines.bits)
+            self._lines = lines = lines._replace(
+                bits=np.zeros((n, bits.shape[1]), np.uint64), values=np.zeros((n, values.shape[1]))
+            )
+            self._assemble()
+        lines.bits[slots], lines.values[slots] = bits, values
+
+    def selectivity(self, queries: Moving) -> float:
+        """The part of the space that these queries look at, on average; of nearest neighbours as
+        much as they know. A guess where there is nobody yet."""
+        points = self._place[self._objects["here"] > 0]
+        area, count = _area(points), len(points)
+        if not 0 < area < np.inf or not len(queries):
+            return GUESS
+        w, h = queries.size.T
+        with np.errstate(over="ignore"):
+            regions = np.where(queries.form == CIRCLE, np.pi * h, 4 * w * h) / area
+        known = _rooms(np.minimum(queries.k, count)) / count
+        return float(np.minimum(np.where(queries.k > 0, known, regions), 1.0).mean())
 
     def labels(self, slots: Small) -> Integers:
         return self._objects["label"][slots]
@@ -312,8 +339,9 @@ class Operator:
         self._objects = _longer(self._objects, size)
         self._objects["first"][old:] = NONE
         self._place = _longer(self._place, size)
-        # One line more than there are objects: where the old bits of one are kept meanwhile.
-        self._bits = _longer(self._bits, size + 1)
+        self._lines = self._lines._replace(
+            bits=_longer(self._lines.bits, size + 1), values=_longer(self._lines.values, size + 1)
+        )
         self._free_slots = np.concatenate([self._free_slots, np.arange(old, size, dtype=np.int32)])
         self._assemble()
         self._give_room(np.flatnonzero(self._queries["state"] != FREE))
@@ -425,7 +453,7 @@ class Operator:
             self._frame,
             self._objects,
             self._place,
-            self._bits,
+            self._lines,
             self._queries,
             self._focal,
             self._then,
@@ -544,7 +572,7 @@ def _open_some(
     queries, objects = world.queries, world.objects
     for j in range(i, len(numbers)):
         q = numbers[j]
-        s = max(np.int64(world.focal[q, 0]), 0)
+        s = np.int64(max(world.focal[q, 0], 0))
         if at + most_of(world, q, world.place[s, 0], world.place[s, 1]) > len(told.event):
             return j, at
         ready = queries.waits[q] == 0 and queries.state[q] == CLOSED

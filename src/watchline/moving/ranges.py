@@ -131,7 +131,7 @@ def _sweep(
                     now = (asked & AFTER != 0) and in_region(after, x, y)
                     if was == now or not asked & (LEAVE if was else ENTER):
                         continue
-                    if admits(world.bits, s, number) and not is_focal(world.focal, q, s):
+                    if admits(world.lines, s, number) and not is_focal(world.focal, q, s):
                         at = tell(world.objects, told, at, e, q, s, ADD if now else REMOVE)
                 block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return at
@@ -163,8 +163,8 @@ def object_moves(
             if not (was or now) or is_focal(world.focal, q, s):
                 continue
             number_of = queries.filter[q]
-            was = was and admits(world.bits, i, number_of)
-            now = now and admits(world.bits, j, number_of)
+            was = was and admits(world.lines, i, number_of)
+            now = now and admits(world.lines, j, number_of)
             if was and not now and asked & LEAVE:
                 at = tell(world.objects, told, at, e, q, s, REMOVE)
             elif now and not was and asked & ENTER:

@@ -33,7 +33,7 @@ Table = Any
 # Kind (BOX or CIRCLE), x1, y1, x2, y2, and for circles the centre and the square of the radius.
 Region = tuple[float, float, float, float, float, float, float, float]
 
-# An object before or after an event: whether it is there, its place, and where its bits are.
+# An object before or after an event: whether it is there, its place, and its line.
 Side = tuple[bool, float, float, int]
 
 # Constants that kernels hand on have a type: for each plain number they would be compiled anew.
@@ -53,6 +53,8 @@ CENTRE, FRESH, CLOSE = np.int8(2), np.int8(3), np.int8(4)
 BEFORE, AFTER, LEAVE, ENTER = np.int64(1), np.int64(2), np.int64(4), np.int64(8)
 # Nobody's slot.
 NOBODY = np.int64(-1)
+# Filters from 0 on are bits; these are none, and the first whose terms are known here.
+NO_FILTER, INSIDE = -1, -(1 << 30)
 # A query that would be in more cells than this is asked about everything.
 MOST_CELLS = 256
 UNLISTED, EVERYWHERE = -1, -2
@@ -93,10 +95,23 @@ QUERY = np.dtype(
 )  # fmt: skip
 
 
+class Lines(NamedTuple):
+    """What filters need of the latest row of each object, and in the last line of one before.
+
+    The bits of filters that were asked before; values, and the terms (which value, from, below) of
+    filters that are asked here: INSIDE + f has those from `first[f]` to `first[f + 1]`.
+    """
+
+    bits: Words
+    values: Doubles
+    terms: Doubles
+    first: Integers
+
+
 class World(NamedTuple):
     """All that the kernels work on.
 
-    Of objects also their places and the bits of their filters; of queries also their focal objects
+    Of objects also their places and lines; of queries also their focal objects
     by role, the links of the lists of these, and the cells they are listed in. The last list of
     `ranges` and `nearest` is of queries that are asked about everything.
     """
@@ -104,7 +119,7 @@ class World(NamedTuple):
     frame: Frame
     objects: Table
     place: Doubles
-    bits: Words
+    lines: Lines
     queries: Table
     focal: Small
     then: Small
@@ -167,11 +182,18 @@ def set_region(queries: Table, q: int, x: float, y: float) -> None:  # pragma: n
 
 
 @leaf
-def admits(bits: Words, i: int, number: int) -> bool:  # pragma: no cover - compiled
-    """Whether the row with the bits of line i passes this filter."""
-    if number < 0:
+def admits(rows: Lines, i: int, number: int) -> bool:  # pragma: no cover - compiled
+    """Whether the row of line i passes this filter."""
+    if number >= 0:
+        return (rows.bits[i, number >> 6] >> np.uint64(number & 63)) & np.uint64(1) != 0
+    if number == NO_FILTER:
         return True
-    return (bits[i, number >> 6] >> np.uint64(number & 63)) & np.uint64(1) != 0
+    first = number - INSIDE
+    for t in range(rows.first[first], rows.first[first + 1]):
+        value = rows.values[i, np.int64(rows.terms[t, 0])]
+        if not (rows.terms[t, 1] <= value < rows.terms[t, 2]):
+            return False
+    return True
 
 
 @leaf

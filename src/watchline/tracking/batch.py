@@ -277,7 +277,7 @@ class Batch:
                 who[order],
                 self._padded(places(shown_rows, self._stream), len(ends))[order],
                 rows[order],
-                self._padded(mover.bits(shown_rows), len(ends))[order],
+                *(self._padded(lines, len(ends))[order] for lines in mover.ask(shown_rows)),
             ),
             every,
             self._known.newest,

@@ -17,6 +17,8 @@ from watchline.hooks import PlanLines
 from watchline.matching import Part, Plan, Residue, plan
 from watchline.matching.search import searched
 from watchline.model import Attribute, Emit, Stream, Type
+from watchline.moving.queries import Moving
+from watchline.tracking.filters import candidates_that_pay, terms_of
 from watchline.tracking.flips import GRID, Costs, bordered_runs
 
 Integers = npt.NDArray[np.int64]
@@ -27,10 +29,13 @@ MOST = 200
 
 def planner(queries: Queries, stream: Stream, emit: Emit) -> PlanLines:
     """Plans once; what comes back tells of each query."""
-    return partial(_lines, plan(queries, stream, emit), emit)
+    return partial(_lines, plan(queries, stream, emit), emit, stream)
 
 
-def _lines(made: Plan, emit: Emit, query_id: str) -> list[str]:
+def _lines(made: Plan, emit: Emit, stream: Stream, query_id: str) -> list[str]:
+    line = pc.index(made.moving.ids, query_id).as_py()
+    if line >= 0:
+        return _moving(made.moving, line, stream)
     boxes = np.flatnonzero(made.query == pc.index(made.ids, query_id).as_py())
     lines = []
     for part in made.parts:
@@ -41,6 +46,50 @@ def _lines(made: Plan, emit: Emit, query_id: str) -> list[str]:
             lines += _checked(made.residues[r] for r in residues if r >= 0)
             lines += _place(part, places, emit)
     return lines
+
+
+def _moving(queries: Moving, line: int, stream: Stream) -> list[str]:
+    """A query of the shared operator, and whether its filter is asked before that or inside."""
+    shape = ("", "a box that moves", "a circle that moves")[queries.form[line]]
+    k = int(queries.k[line])
+    nearest = f"the {k:,} nearest" if k else ""
+    within = " of those in " if k and shape else ""
+    lines = [
+        f"  planned as  {nearest}{within}{shape}, in a grid with {_others(queries)}",
+        "  decided by  " + (_KNOWN if k else _ASKED),
+    ]
+    number = queries.filter[line]
+    if number < 0:
+        return lines
+    found = queries.filters[number]
+    sharing = int(np.count_nonzero(queries.filter == number))
+    ranges = terms_of(found, stream)
+    if ranges is None:
+        return [
+            *lines,
+            f"  filtered    before the operator, by the index, with {_sharing(sharing)}",
+        ]
+    most = candidates_that_pay(len(ranges))
+    share = min(1.0, most / sharing)
+    return [
+        *lines,
+        f"  filtered    inside the operator, on candidates: {_count(len(ranges), 'range')} each, with"
+        f" {_sharing(sharing)};",
+        f"              before it, by the index, where a query looks at more than {share:.2%} of all"
+        " objects",
+    ]
+
+
+_ASKED = "asking it when an object passes its cells, and the objects there when it moves"
+_KNOWN = "keeping the nearest and some more in order, and looking around when too few are left"
+
+
+def _others(queries: Moving) -> str:
+    return "no other query" if len(queries) == 1 else f"{len(queries) - 1:,} other queries"
+
+
+def _sharing(count: int) -> str:
+    return "no other query" if count == 1 else f"{count - 1:,} others that ask the same"
 
 
 def _boxes(part: Part, places: Integers, made: Plan) -> str:

@@ -1,23 +1,70 @@
 """Filters: what moving and nearest-neighbour queries ask of an object besides its distance.
 
 The conditions of such queries are themselves standing queries, each kept once however many share
-it. A row meets all of them through the index, and what it satisfies are the bits of a line. Cost:
-the matches of a row, not the filters.
+it. A filter is asked *before* the operator or *inside* it. Before: a row meets all filters through
+the index, and what it satisfies are the bits of its line; the operator looks at a bit. Inside: the
+operator compares the row's values with the filter's ranges, but only of objects that are where some
+query looks. Each costs by how much it lets through: many candidates are better filtered before, few
+are better looked at one by one. What is not a conjunction of ranges is always asked before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from watchline.evaluate import Columns
 from watchline.matching import Base, base_of, match, plan_all
-from watchline.model import Emit, Query, Source, Stream
-from watchline.moving.queries import Filter
-from watchline.moving.tables import Integers, Words
+from watchline.matching.plan import is_exact
+from watchline.matching.search import Batch
+from watchline.model import Attribute, Box, Emit, InRange, Query, Range, Source, Stream, Type
+from watchline.moving.grid import Doubles
+from watchline.moving.queries import Filter, Moving
+from watchline.moving.tables import INSIDE, NO_FILTER, Integers, Words
 
 BITS = 64
+# Nanoseconds: a row meets the index, a candidate is compared with one range.
+BEFORE, TERM = 60.0, 2.0
+
+
+class Asked(NamedTuple):
+    """What filters need of rows, a line for each: bits of those asked before, values for those
+    asked inside."""
+
+    bits: Words
+    values: Doubles
+
+
+def terms_of(found: Filter, stream: Stream) -> dict[Attribute, Range] | None:
+    """The ranges that a filter is, if it is a conjunction of them."""
+    if len(found.where) > 1:
+        return None
+    ranges: dict[Attribute, Range] = {}
+    for atom in found.where[0].atoms:
+        if not isinstance(atom, InRange):
+            return None
+        if atom.attribute.type is not Type.DOUBLE and not is_exact(atom.range):
+            return None
+        ranges[atom.attribute] = atom.range
+    if found.region is not None:
+        if not isinstance(found.region, Box):
+            return None
+        assert stream.point is not None
+        box = found.region
+        sides = (Range(box.x1, box.x2), Range(box.y1, box.y2))
+        for name, side in zip(stream.point, sides, strict=True):
+            known = ranges.get(stream.attribute(name), Range())
+            lo, hi = max(known.lo, side.lo), min(known.hi, side.hi)
+            if not lo < hi:
+                return None
+            ranges[stream.attribute(name)] = Range(lo, hi)
+    return ranges
+
+
+def candidates_that_pay(ranges: int) -> float:
+    """How many candidates a row may have for this number of ranges to be compared inside."""
+    return BEFORE / (TERM * max(ranges, 1))
 
 
 class Filters:
@@ -26,70 +73,105 @@ class Filters:
     def __init__(self, stream: Stream):
         self._stream = stream
         self._numbers: dict[Filter, int] = {}
-        self._uses: list[int] = []
+        # Uses of each number.
+        self._uses: dict[int, int] = {}
         self._base: Base | None = None
+        # What a line has: it never has less, so that lines of before remain.
+        self._words = 1
+        self._axes: tuple[Attribute, ...] = ()
 
-    @property
-    def words(self) -> int:
-        return max(1, -(-len(self._uses) // BITS))
-
-    def acquire(self, wanted: Integers, filters: Sequence[Filter]) -> tuple[Integers, bool]:
-        """The numbers of filters, -1 for none, and whether some are new."""
-        new = [f for f in filters if f not in self._numbers]
-        free = (n for n, uses in enumerate(self._uses) if not uses)
-        for found in new:
-            number = next(free, len(self._uses))
-            if number == len(self._uses):
-                self._uses.append(0)
-            # Until they are counted below they must not look free.
-            self._uses[number] += 1
-            self._numbers[found] = number
-        numbers = np.array([*(self._numbers[f] for f in filters), -1], dtype=np.int64)[wanted]
-        self._count(numbers, 1)
-        for found in new:
-            self._uses[self._numbers[found]] -= 1
+    def acquire(self, queries: Moving, selectivity: float) -> tuple[Integers, bool]:
+        """The numbers of the filters of these queries, and whether some are new; `selectivity` is
+        the part of all objects that a query looks at."""
+        used = np.bincount(queries.filter[queries.filter >= 0], minlength=len(queries.filters))
+        numbers = [NO_FILTER] * (len(queries.filters) + 1)
+        new = False
+        for i, (found, uses) in enumerate(zip(queries.filters, used.tolist(), strict=True)):
+            if not uses:
+                continue
+            if found not in self._numbers:
+                self._numbers[found] = self._free(self._is_inside(found, uses * selectivity))
+                new = True
+            numbers[i] = self._numbers[found]
+            self._uses[numbers[i]] = self._uses.get(numbers[i], 0) + uses
         if new:
-            self._base = None
-        return numbers, bool(new)
+            self._widen()
+        return np.array(numbers, dtype=np.int64)[queries.filter], new
+
+    def _widen(self) -> None:
+        self._base = None
+        self._words = max(self._words, 1 + max(self._uses, default=0) // BITS)
+        inside = (terms_of(f, self._stream) for f, n in self._numbers.items() if n < 0)
+        asked = {axis for ranges in inside for axis in ranges or ()}
+        self._axes += tuple(sorted(asked - set(self._axes)))
+
+    def _is_inside(self, found: Filter, candidates: float) -> bool:
+        ranges = terms_of(found, self._stream)
+        return ranges is not None and candidates <= candidates_that_pay(len(ranges))
+
+    def _free(self, inside: bool) -> int:
+        first = INSIDE if inside else 0
+        return next(n for n in range(first, first + len(self._uses) + 1) if n not in self._uses)
 
     def release(self, numbers: Integers) -> None:
-        self._count(numbers, -1)
-        unused = {f: n for f, n in self._numbers.items() if not self._uses[n]}
-        for found in unused:
-            del self._numbers[found]
+        found, counts = np.unique(numbers[numbers != NO_FILTER], return_counts=True)
+        for number, count in zip(found.tolist(), counts.tolist(), strict=True):
+            self._uses[number] -= count
+            if not self._uses[number]:
+                del self._uses[number]
+        unused = [f for f, n in self._numbers.items() if n not in self._uses]
+        for gone in unused:
+            del self._numbers[gone]
         if unused:
             self._base = None
 
-    def _count(self, numbers: Integers, by: int) -> None:
-        found, counts = np.unique(numbers[numbers >= 0], return_counts=True)
-        for number, count in zip(found.tolist(), counts.tolist(), strict=True):
-            self._uses[number] += by * count
+    def terms(self) -> tuple[Doubles, Integers]:
+        """The terms of the filters asked inside, and where those of each begin."""
+        last = max((n for n in self._uses if n < 0), default=INSIDE - 1)
+        listed: list[list[tuple[float, float, float]]] = [[] for _ in range(INSIDE, last + 1)]
+        for found, number in self._numbers.items():
+            if number < 0:
+                ranges = terms_of(found, self._stream) or {}
+                listed[number - INSIDE] = [
+                    (self._axes.index(axis), float(r.lo), float(r.hi)) for axis, r in ranges.items()
+                ]
+        first = np.cumsum([0, *map(len, listed)]).astype(np.int64)
+        return np.array([t for terms in listed for t in terms]).reshape(-1, 3), first
 
-    def bits(self, columns: Columns) -> Words:
+    def ask(self, columns: Columns) -> Asked:
         """A line for each row."""
-        bits = np.zeros((len(columns), self.words), dtype=np.uint64)
-        if not self._numbers or not len(columns):
+        values = np.empty((len(columns), 0))
+        if self._axes:
+            values = Batch(columns, {}).points(self._axes)
+        if not np.isfinite(values).all():
+            # Every comparison with what is not finite is unknown.
+            values = np.where(np.isfinite(values), values, np.nan)
+        return Asked(self._asked_before(columns), values)
+
+    def _asked_before(self, columns: Columns) -> Words:
+        bits = np.zeros((len(columns), self._words), dtype=np.uint64)
+        before = {f: n for f, n in self._numbers.items() if n >= 0}
+        if not before or not len(columns):
             return bits
-        base = self._built()
+        base = self._built(before)
         rows, found = match(base, columns, base.searches)
-        numbers = np.array(list(self._numbers.values()), dtype=np.int64)[found]
-        places = rows * self.words + numbers // BITS
+        numbers = np.array(list(before.values()), dtype=np.int64)[found]
+        places = rows * self._words + numbers // BITS
         np.bitwise_or.at(
             bits.reshape(-1), places, np.uint64(1) << (numbers % BITS).astype(np.uint64)
         )
         return bits
 
-    def _built(self) -> Base:
+    def _built(self, filters: dict[Filter, int]) -> Base:
         if self._base is None:
+            source = (Source(self._stream.name),)
             queries = (
-                Query(
-                    str(number),
-                    (Source(self._stream.name),),
-                    where=f.where,
-                    region=f.region,
-                    emit=Emit.CHANGES,
-                )
-                for f, number in self._numbers.items()
+                Query(str(n), source, where=f.where, region=f.region, emit=Emit.CHANGES)
+                for f, n in filters.items()
             )
             self._base = base_of(plan_all(queries, self._stream), self._stream)
         return self._base
+
+
+def lines(pieces: list[Asked]) -> Asked:
+    return Asked(*(np.concatenate(column) for column in zip(*pieces, strict=True)))

@@ -18,10 +18,10 @@ from watchline.evaluate import Columns
 from watchline.model import Stream
 from watchline.moving.events import Events
 from watchline.moving.merge import Timeline
-from watchline.moving.operator import Operator
+from watchline.moving.operator import GUESS, Operator
 from watchline.moving.queries import Moving, object_type
-from watchline.moving.tables import ADD, END, FIRST, REMOVE, Integers, Small, Told, Words
-from watchline.tracking.filters import Filters
+from watchline.moving.tables import ADD, END, FIRST, REMOVE, Integers, Small, Told
+from watchline.tracking.filters import Asked, Filters, lines
 from watchline.tracking.story import BEGIN, Happenings, Story
 
 # Queries that wait: for which roles, and since when a report counts.
@@ -83,7 +83,7 @@ class Mover:
         """With these queries, of which some wait, and these objects."""
         mover = Mover(stream, parts)
         listed = list(queries)
-        numbers = [mover._acquired(moving)[0] for moving in listed]
+        numbers = [mover._filters.acquire(moving, GUESS)[0] for moving in listed]
         own, foreign = Columns(objects, stream), Columns(others, stream)
         operator = mover._operator
         mover.slots = operator.enrol(_ids(objects, stream), np.ones(len(own), np.bool_))
@@ -92,8 +92,9 @@ class Mover:
             np.concatenate([mover.slots, mover.other_slots]),
             np.concatenate([places(own, stream), places(foreign, stream)]),
             np.arange(len(own) + len(foreign)),
-            np.concatenate([mover._filters.bits(own), mover._filters.bits(foreign)]),
+            *lines([mover._filters.ask(own), mover._filters.ask(foreign)]),
         )
+        operator.set_terms(*mover._filters.terms())
         for moving, found in zip(listed, numbers, strict=True):
             pairs = [waiting.get(name, (0, FIRST)) for name in moving.ids.to_pylist()]
             waits, since = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -111,9 +112,6 @@ class Mover:
 
     def waiting(self) -> dict[str, tuple[int, int]]:
         return self._operator.waiting()
-
-    def _acquired(self, moving: Moving) -> tuple[Integers, bool]:
-        return self._filters.acquire(moving.filter, moving.filters)
 
     def _enter(
         self,
@@ -175,10 +173,11 @@ class Mover:
             for name in gone
         }
         old = self._pairs(self._leave(gone), event, rows)
-        filters, new = self._acquired(came)
+        filters, new = self._filters.acquire(came, self._operator.selectivity(came))
         if new:
-            for table, slots in ((objects, self.slots), (others, self.other_slots)):
-                self._operator.set_bits(slots, self._filters.bits(Columns(table, self._stream)))
+            asked = self._filters.ask(Columns(rows, self._stream))
+            self._operator.set_lines(np.concatenate([self.slots, self.other_slots]), *asked)
+            self._operator.set_terms(*self._filters.terms())
         waits = np.zeros(len(came), np.int64)
         for role, ids in enumerate(came.focals):
             for i, (name, focal) in enumerate(
@@ -219,11 +218,11 @@ class Mover:
             wanted = pa.array(sorted(ids), pa.string())
             for pairs in sides if ids else ():
                 chosen = np.flatnonzero(_mask(pc.is_in(pairs.ids, value_set=wanted)))
-                lines = story.lines(pairs.ids.take(pa.array(chosen)).to_pylist())
+                mine = story.lines(pairs.ids.take(pa.array(chosen)).to_pylist())
                 for at, op in ops:
                     n = len(chosen)
-                    story.record(np.full(n, at), lines, np.full(n, op), pairs.rows[chosen], rows)
-                more += n * op
+                    story.record(np.full(n, at), mine, np.full(n, op), pairs.rows[chosen], rows)
+                more += n * int(ops[-1][1])
             left.append(wanted)
         gone = pa.concat_arrays(left[:2])
         return _without(old, gone), _without(new, left[2]), more
@@ -285,8 +284,9 @@ class Mover:
     def labels(self, slots: Small) -> Integers:
         return self._operator.labels(slots)
 
-    def bits(self, columns: Columns) -> Words:
-        return self._filters.bits(columns)
+    def ask(self, columns: Columns) -> Asked:
+        """What filters need of rows."""
+        return self._filters.ask(columns)
 
     def run(self, events: Events, rows: pa.Table, before: int | None) -> Happened:
         """What these events do; `before` is the newest time of the stream before them."""
