@@ -8,6 +8,7 @@ import numpy as np
 
 from watchline.catalog import Catalog
 from watchline.matching import limits
+from watchline.tracking.explain import _ASKED, _KNOWN
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, speed DOUBLE, kind STRING, colour STRING,"
@@ -99,14 +100,48 @@ def test_a_grid_is_for_two_dimensions() -> None:
     assert not any("grid" in line for line in lines(catalog, "q7"))
 
 
-def test_what_has_no_plan_has_no_lines() -> None:
-    catalog = Catalog.of([CARS, "CREATE QUERY a AS SELECT * FROM cars kNN (5, 1, 2)"])
-    assert lines(catalog, "a") == []
-
-
 def test_every_version_has_its_own_plan() -> None:
     catalog = Catalog.of([CARS, "CREATE QUERY a AS SELECT * FROM cars WHERE x < 3"])
     assert "with no other box" in catalog.explain("a")
     catalog.execute("CREATE QUERY b AS SELECT * FROM cars WHERE x < 4")
     assert "with 1 other box" in catalog.explain("a")
     assert "with no other box" in catalog.explain("a", version=2)
+
+
+def test_queries_that_move_and_where_their_filters_are_asked() -> None:
+    many = [
+        f"CREATE QUERY m{i} AS SELECT * FROM cars WHERE speed > 9 INSIDE ('M', {i}, 1, 1)"
+        for i in range(60)
+    ]
+    catalog = Catalog.of(
+        [
+            CARS,
+            "CREATE QUERY slow AS SELECT * FROM cars WHERE speed < 3 AND x > 5"
+            " INSIDE ('M', 7, 2, 3)",
+            "CREATE QUERY taxi AS SELECT * FROM cars WHERE kind = 'taxi' kNN (5, 1, 2)",
+            "CREATE QUERY all AS SELECT * FROM cars INSIDE CIRCLE ('M', 7, 2) kNN ('M', 9, 7)",
+            *many,
+        ]
+    )
+    asked = "  decided by  asking it when an object passes its cells, and the objects there when it"
+    known = (
+        "  decided by  keeping the nearest and some more in order, and looking around when too few"
+    )
+    assert lines(catalog, "slow") == [
+        f"  planned as  a box that moves, {others}",
+        f"  decided by  {_ASKED}",
+        "  filtered    inside the operator, on candidates: 2 ranges each, with no other query",
+    ]
+    assert lines(catalog, "taxi") == [
+        f"  planned as  the 5 nearest, {others}",
+        f"  decided by  {_KNOWN}",
+        "  filtered    before the operator, by the index, with no other query",
+    ]
+    assert lines(catalog, "all") == [
+        f"  planned as  the 9 nearest of those in a circle that moves, {others}",
+        f"  decided by  {_KNOWN}",
+    ]
+    assert lines(catalog, "m3")[-1] == (
+        "  filtered    inside the operator, on candidates: 1 range each, with 59 others that ask"
+        " the same; before it, if these look at more than 50.00% of all objects"
+    )

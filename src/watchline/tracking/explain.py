@@ -64,20 +64,15 @@ def _moving(queries: Moving, line: int, stream: Stream) -> list[str]:
     found = queries.filters[number]
     sharing = int(np.count_nonzero(queries.filter == number))
     ranges = terms_of(found, stream)
+    shared = _sharing(sharing)
     if ranges is None:
-        return [
-            *lines,
-            f"  filtered    before the operator, by the index, with {_sharing(sharing)}",
-        ]
-    most = candidates_that_pay(len(ranges))
-    share = min(1.0, most / sharing)
-    return [
-        *lines,
-        f"  filtered    inside the operator, on candidates: {_count(len(ranges), 'range')} each, with"
-        f" {_sharing(sharing)};",
-        f"              before it, by the index, where a query looks at more than {share:.2%} of all"
-        " objects",
-    ]
+        return [*lines, f"  filtered    before the operator, by the index, with {shared}"]
+    count = _count(len(ranges), "range")
+    lines.append(f"  filtered    inside the operator, on candidates: {count} each, with {shared}")
+    share = candidates_that_pay(len(ranges)) / sharing
+    if share < 1:
+        lines[-1] += f"; before it, if these look at more than {share:.2%} of all objects"
+    return lines
 
 
 _ASKED = "asking it when an object passes its cells, and the objects there when it moves"
