@@ -16,7 +16,7 @@ import pyarrow as pa
 from watchline.errors import InvalidState
 
 MAGIC = b"watchline-state\n"
-FORMAT = 1
+FORMAT = 2
 # Format, bytes of the head, bytes in all; then a checksum of these and of what follows it.
 _FIXED, _SUM = struct.Struct("<HQQ"), struct.Struct("<I")
 _START = len(MAGIC) + _FIXED.size + _SUM.size
