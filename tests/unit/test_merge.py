@@ -105,13 +105,13 @@ class Shards(reference.Ledger):
         self.row = row
         return super()._row(row)
 
-    def _start(self, object_id: Any) -> set[str]:
+    def _start(self, object_id: Any, time: int) -> set[str]:
         # The row is accepted, and what was due before it is done.
         self.place[object_id] = len(self.rows)
         self.rows.append(self.row)
         self.seen[self.row["ts"], object_id] += 1
         self.key = (self.row["ts"], m.ROW, object_id, self.seen[self.row["ts"], object_id])
-        return super()._start(object_id)
+        return super()._start(object_id, time)
 
     def _settle(
         self, time: int, left: str, entered: str, started: Iterable[str] = ()

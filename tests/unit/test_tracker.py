@@ -414,7 +414,7 @@ def test_a_state_of_another_format(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = Twin(queries=[LEFT])
     blob = twin.tracker.snapshot()
     monkeypatch.setattr(blobs, "FORMAT", blobs.FORMAT + 1)
-    with pytest.raises(InvalidState, match="the state has format 1, this program reads format 2"):
+    with pytest.raises(InvalidState, match="the state has format 2, this program reads format 3"):
         wl.Tracker.restore(twin.catalog, "cars", blob)
 
 
