@@ -32,6 +32,7 @@ from watchline.moving.grid import (
 )
 from watchline.moving.labels import Labels
 from watchline.moving.nearest import (
+    begin_nearest,
     close_nearest,
     list_circle,
     open_nearest,
@@ -95,8 +96,6 @@ class Operator:
         self._arena = 0
         # Queries whose life ended in the events that ran last.
         self._ended: Integers = np.empty(0, np.int64)
-        # Whether ids have other labels than their objects: then the operator must be built again.
-        self.stale = False
         self._built = (0, 0)
         self._lay_out()
 
@@ -107,17 +106,20 @@ class Operator:
 
     def enrol(self, ids: pa.Array, mine: npt.NDArray[np.bool_]) -> Small:
         """Slots for objects that have none; they are not here yet."""
-        labels, held = self._labels.of(ids)
-        self.stale |= not held
         known = pc.index_in(ids, value_set=self._focal_ids)
         places = pc.fill_null(known, -1).to_numpy().astype(np.int64)
         slots = np.empty(len(ids), np.int32)
         reserved = places >= 0
         slots[reserved] = self._focal_slots[places[reserved]]
         slots[~reserved] = self._new_slots(int(np.count_nonzero(~reserved)))
-        self._objects["label"][slots] = labels
+        self._label(ids, slots)
         self._objects["mine"][slots] = mine
         return slots
+
+    def _label(self, ids: pa.Array, slots: Small) -> None:
+        if self._labels.give(ids, slots, self._objects["label"]):
+            # What queries know is in the same order still, but they know how far by a label.
+            _look_again(self._world, self.ranked())
 
     def _new_slots(self, count: int) -> Small:
         while len(self._free_slots) < count:
@@ -138,13 +140,11 @@ class Operator:
         """After events: objects that have timed out. A focal object keeps its slot."""
         free = slots[self._objects["first"][slots] == NONE]
         self._free_slots = np.concatenate([free, self._free_slots])
+        objects = self._objects
+        self._labels.forget(objects["label"], (objects["here"] > 0) | (objects["first"] != NONE))
         if len(self._ended):
             self._unlink(self._ended)
             self._ended = self._ended[:0]
-
-    def forget_ids(self, living: pa.Array) -> None:
-        """These objects are left: others need no labels."""
-        self._labels.forget(pa.concat_arrays([living, self._focal_ids]))
 
     def set_rows(self, slots: Small, rows: Integers) -> None:
         self._objects["row"][slots] = rows
@@ -197,9 +197,7 @@ class Operator:
                     new[name] = self._focals[name] = int(self._new_slots(1)[0])
             slots[i] = self._focals[name]
         if new:
-            labels, held = self._labels.of(pa.array(list(new), self.kind))
-            self._objects["label"][list(new.values())] = labels
-            self.stale |= not held
+            self._label(pa.array(list(new), self.kind), np.array(list(new.values()), np.int32))
         self._list_focals()
         return slots
 
@@ -530,6 +528,13 @@ def _list_all(world: World) -> None:  # pragma: no cover - compiled
                 list_circle(world, q)
             else:
                 list_query(world, world.ranges, q, span_of(world, q))
+
+
+@nb.njit(cache=True, nogil=True)
+def _look_again(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
+    for q in numbers:
+        if world.queries.state[q] == OPEN:
+            begin_nearest(world, q)
 
 
 @nb.njit(cache=True, nogil=True)

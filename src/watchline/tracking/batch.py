@@ -7,7 +7,6 @@ The mover says what they do to queries that move or rank, one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -43,7 +42,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """What a tracker knows before a batch. A mover that cannot be used any more is rebuilt."""
+    """What a tracker knows before a batch."""
 
     stream: Stream
     objects: pa.Table
@@ -53,7 +52,6 @@ class Known:
     lifetimes: dict[str, int]
     watcher: Watcher
     mover: Mover | None
-    rebuilt: Callable[[], Mover]
 
 
 class Linked:
@@ -251,10 +249,6 @@ class Batch:
         """What these do: the moves of all objects, and the ends of queries, one by one."""
         own, other = self._own, self._other
         slots = self._slots(mover)
-        if mover.is_stale:
-            # Names came for which there was no label: all have others now.
-            mover = self._known.rebuilt()
-            slots = self._slots(mover)
         shown = _Events.of(own, slots[0]), _Events.of(other, slots[1], len(own.rows))
         ends = {mover.number(name): end for name, end in self._over.items() if name in mover}
         who, kind, when, rank, rows = (

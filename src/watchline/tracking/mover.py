@@ -261,11 +261,6 @@ class Mover:
         story, self._story = self._story, None
         return story.timeline() if story else None
 
-    def inherit(self, other: Mover) -> Mover:
-        """Go on with the story of one that this was built for anew."""
-        self._story = other._story
-        return self
-
     def _ids(self, numbers: Integers) -> pa.Array:
         if self._names is None or len(self._names) != len(self._operator.ids):
             self._names = pa.array(self._operator.ids, pa.string())
@@ -275,11 +270,6 @@ class Mover:
 
     def enrol(self, ids: pa.Array, mine: bool) -> Small:
         return self._operator.enrol(ids, np.full(len(ids), mine))
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether it must be built again before anything else."""
-        return self._operator.stale
 
     def labels(self, slots: Small) -> Integers:
         return self._operator.labels(slots)

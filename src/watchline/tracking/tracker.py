@@ -164,15 +164,7 @@ class Tracker:
             self._lifetimes,
             self._watcher,
             self._moving(),
-            self._rebuilt,
         )
-
-    def _rebuilt(self) -> Mover:
-        old, self._mover = self._mover, None
-        new = self._moving()
-        assert old is not None
-        assert new is not None
-        return new.inherit(old)
 
     def timeline(self) -> Timeline | None:
         """What nearest neighbours did since this was last asked, if there are several parts."""
