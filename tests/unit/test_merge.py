@@ -21,6 +21,7 @@ from tests import reference
 from tests.ledgers import ARROW, NAMES
 from watchline.model import Attribute, Stream, Type
 from watchline.moving import merge as m
+from watchline.moving import tables
 from watchline.reasons import REASONS
 
 FIRST = -(2**63)
@@ -52,7 +53,7 @@ class Shard:
         self.events: list[tuple[Any, ...]] = []
         self.records: list[tuple[int, int, int, int]] = []
         for line, held in self.nearest.items():
-            self.records += [(-1, line, m.ADD, row) for row in held.values()]
+            self.records += [(-1, line, tables.ADD, row) for row in held.values()]
 
     def happen(self, event: tuple[Any, ...], records: list[tuple[int, int, int]]) -> None:
         if records:
@@ -110,7 +111,7 @@ class Shards(reference.Ledger):
         self.place[object_id] = len(self.rows)
         self.rows.append(self.row)
         self.seen[self.row["ts"], object_id] += 1
-        self.key = (self.row["ts"], m.ROW, object_id, self.seen[self.row["ts"], object_id])
+        self.key = (self.row["ts"], tables.ROW, object_id, self.seen[self.row["ts"], object_id])
         return super()._start(object_id, time)
 
     def _settle(
@@ -118,10 +119,10 @@ class Shards(reference.Ledger):
     ) -> list[reference.Change]:
         if left == "expired":
             [gone] = {o for o in self.known if o not in self.live}
-            self.key = (time, m.TIMEOUT, gone, 0)
+            self.key = (time, tables.TIMEOUT, gone, 0)
         elif left == "dropped" and entered == "enter":
             # Shards may number ends as they like.
-            self.key = (time, m.END, None, random.randrange(9))
+            self.key = (time, tables.END, None, random.randrange(9))
         self.known = set(self.live)
         by_id = {s.id: i for i, s in enumerate(self.specs)}
         self.open = {name: by_id[name] for name in self.queries}
@@ -154,20 +155,20 @@ class Shards(reference.Ledger):
         now = {line: self._nearest(line, number) for line in self.open.values()}
         for line in sorted(now.keys() | shard.nearest.keys()):
             old, new = shard.nearest.get(line, {}), now.get(line, {})
-            found += [(line, m.REMOVE, self.place[o]) for o in old.keys() - new.keys()]
-            found += [(line, m.ADD, new[o]) for o in new.keys() - old.keys()]
+            found += [(line, tables.REMOVE, self.place[o]) for o in old.keys() - new.keys()]
+            found += [(line, tables.ADD, new[o]) for o in new.keys() - old.keys()]
             both = old.keys() & new.keys()
-            found += [(line, m.REFRESH, new[o]) for o in both if old[o] != new[o]]
+            found += [(line, tables.REFRESH, new[o]) for o in both if old[o] != new[o]]
         for name, line in self.open.items():
             centre = self._centre(line)
             before = shard.centres.get(line)
             if centre is not None and centre != before:
-                found.append((line, m.CENTRE, centre))
+                found.append((line, tables.CENTRE, centre))
             elif centre is None and before is not None:
-                found.append((line, m.CLOSE, -1))
+                found.append((line, tables.CLOSE, -1))
             shard.centres[line] = centre
             if name in started:
-                found.append((line, m.FRESH, -1))
+                found.append((line, tables.FRESH, -1))
         shard.nearest = now
         return found
 

@@ -28,16 +28,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.model import Stream
+from watchline.moving.tables import ADD, CENTRE, CLOSE, END, FRESH, REFRESH, REMOVE
 from watchline.reasons import Reason
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 
-# Kinds of events, in the order in which they come at one moment; steps come before all else.
-STEP, ROW, TIMEOUT, END = -1, 0, 1, 2
-# What a record says of an object's row: it is no more among the shard's k nearest, is still, is
-# now. And of the query: its centre is at this row; it starts; it has no centre any more.
-REMOVE, REFRESH, ADD, CENTRE, FRESH, CLOSE = -1, 0, 1, 2, 3, 4
+# A catalog version is an event too, of a kind that comes before all others.
+STEP = -1
 # The k of a line that is no kNN query: one that such a query replaced, or was replaced by, in a
 # step. All its candidates are its answer, and they are counted elsewhere.
 PLAIN = 1 << 62

@@ -266,12 +266,10 @@ class Operator:
 
     def waiting(self) -> dict[str, tuple[int, int]]:
         """The queries that have not started: which focal objects they wait for, and since when."""
-        table = self._queries
-        return {
-            name: (int(table["waits"][q]), int(table["since"][q]))
-            for name, q in self.numbers.items()
-            if table["waits"][q]
-        }
+        numbers = np.flatnonzero((self._queries["waits"] > 0) & (self._queries["state"] != FREE))
+        found = self._queries[numbers]
+        pairs = zip(found["waits"].tolist(), found["since"].tolist(), strict=True)
+        return {self.ids[q]: pair for q, pair in zip(numbers.tolist(), pairs, strict=True)}
 
     # --- events
 

@@ -251,10 +251,15 @@ class Mover:
         if self._story is None:
             return told
         ranked = self._operator.is_ranked(told.query)
-        mine = told.where(ranked)
-        lines = self._story.lines(self._ids(mine.query).to_pylist())
-        self._story.record(mine.event, lines, mine.what, mine.row, rows)
+        self._record(told.where(ranked), rows)
         return told.where(~ranked)
+
+    def _record(self, told: Told, rows: pa.Table) -> None:
+        """What is told of nearest neighbours, into the story."""
+        assert self._story is not None
+        numbers, places = np.unique(told.query, return_inverse=True)
+        found = self._story.lines(self._ids(numbers).to_pylist())
+        self._story.record(told.event, found[places], told.what, told.row, rows)
 
     def timeline(self) -> Timeline | None:
         """What nearest neighbours did since this was last asked, if there are several parts."""
@@ -287,26 +292,29 @@ class Mover:
         told = self._operator.run(events)
         fresh = (told.what > 0) & self._operator.is_fresh(told)
         if story:
-            fresh = fresh[~self._operator.is_ranked(told.query)]
-            first = story.happen(self._happenings(events, rows, before))
-            told = self._recorded(told._replace(event=told.event + first), rows)
-            told = told._replace(event=told.event - first)
+            ranked = self._operator.is_ranked(told.query)
+            meant, places = np.unique(told.event[ranked], return_inverse=True)
+            first = story.happen(self._happenings(events, meant, rows, before))
+            self._record(told.where(ranked)._replace(event=first + places), rows)
+            told, fresh = told.where(~ranked), fresh[~ranked]
         for name in names:
             del self._focals[name]
         self._filters.release(released)
         return Happened(told.event, self._ids(told.query), told.what, told.row, fresh)
 
-    def _happenings(self, events: Events, rows: pa.Table, before: int | None) -> Happenings:
-        """Events as all parts know them."""
+    def _happenings(
+        self, events: Events, meant: Integers, rows: pa.Table, before: int | None
+    ) -> Happenings:
+        """Those events that are meant, as all parts know them."""
         kind, time, who = events.kind.astype(np.int64), events.time, events.who
         same = np.zeros(len(kind), np.bool_)
         same[1:] = (kind[1:] == kind[:-1]) & (time[1:] == time[:-1]) & (who[1:] == who[:-1])
         # Rows of one object at one moment are counted.
         firsts = np.maximum.accumulate(np.where(same, 0, np.arange(len(kind))))
-        place = np.arange(len(kind)) - firsts
-        cause = pa.array(events.row, mask=events.row < 0)
+        place = (np.arange(len(kind)) - firsts)[meant]
+        row, time, kind = events.row[meant], time[meant], kind[meant]
         told = time if before is None else np.maximum(time, before)
-        ids = _ids(rows, self._stream).take(cause)
+        ids = _ids(rows, self._stream).take(pa.array(row, mask=row < 0))
         return Happenings(time, kind, ids, np.where(kind == END, 0, place), told)
 
     def place_others(self, before: int) -> None:
