@@ -23,7 +23,10 @@ from tests.ledgers import (
     compared,
     fleet,
     moving,
+    told,
 )
+from watchline.tracking.tracker import Saved
+from watchline.tracking.watcher import Watcher
 
 # The focal object of most queries.
 F = 100
@@ -726,6 +729,31 @@ def test_the_life_of_a_nearest_query() -> None:
         ("near", 1, 2, 100, "enter"),
         ("near", -1, 2, 130, "dropped"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told_of"),
+    [
+        # Its life is over: there is nothing to close.
+        (near(2, lifetime=20), near(1), [("near", 1, 1, 40, "registered")]),
+        # It never ends: what replaces it changes one answer.
+        (near(2), near(1, lifetime=20), [("near", -1, 2, 40, "dropped")]),
+    ],
+    ids=["over", "endless"],
+)
+def test_lives_are_those_of_the_state(old: Asked, new: Asked, told_of: list[Any]) -> None:
+    """Also where the queries that a state meets are ahead of it, as on Spark."""
+    twin = Twin(queries=[old])
+    twin.process([at(1, 1.0), at(2, 2.0), at(3, 3.0, time=40)])
+    saved = Saved.of(twin.tracker.snapshot(), twin.catalog.identity, "cars")
+    ahead = Watcher(twin.catalog, "cars", twin.catalog.version)
+    twin.catalog.execute(new.replacement)
+    ahead.advance(twin.catalog.version)
+    again = wl.Tracker.resume(ahead, saved)
+    assert brief(told(again.advance_to(twin.catalog.version))) == told_of
+    twin.tracker = again
+    twin.ledger.version([old.id], [new.spec])
+    twin.process([at(4, 0.5, time=41), at(2, 0.1, time=70)])
 
 
 # --- rows that do not count
