@@ -615,6 +615,24 @@ def test_the_nearest_stops_to_satisfy_the_condition() -> None:
     ]
 
 
+def test_conditions_of_queries_that_are_no_more() -> None:
+    """A tracker that begins with some queries dropped, and others registered since."""
+    asked = [
+        Asked(name, f"WHERE n = {n} kNN (1, 0, 0)", compared("n", "=", n), knn=("knn", 1, 0.0, 0.0))
+        for n, name in enumerate(["gone", "old", "new"])
+    ]
+    twin = Twin()
+    watcher = Watcher(twin.catalog, "cars")
+    twin.catalog.execute("; ".join(one.text for one in asked[:2]))
+    twin.catalog.execute("DROP QUERY gone")
+    twin.catalog.execute(asked[2].text)
+    watcher.advance(twin.catalog.version)
+    twin.tracker = wl.Tracker.over(watcher, twin.catalog.identity)
+    twin.ledger.version(adds=[one.spec for one in asked[1:]])
+    rows = [at(n, float(n + 1), n=n) for n in range(3)]
+    assert brief(twin.process(rows)) == [("new", 1, 2, 0, "enter"), ("old", 1, 1, 0, "enter")]
+
+
 def test_the_nearest_within_a_region() -> None:
     """INSIDE comes first: the k nearest of what is inside."""
     asked = Asked(

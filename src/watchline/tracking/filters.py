@@ -35,7 +35,9 @@ class Filters:
 
     def acquire(self, wanted: Integers, filters: Sequence[Filter]) -> tuple[Integers, bool]:
         """The numbers of filters, -1 for none, and whether some are new."""
-        new = [f for f in filters if f not in self._numbers]
+        # Some may be of queries that are no more: what nobody wants gets no number.
+        asked = (filters[i] for i in np.unique(wanted[wanted >= 0]).tolist())
+        new = [f for f in asked if f not in self._numbers]
         free = (n for n, uses in enumerate(self._uses) if not uses)
         for found in new:
             number = next(free, len(self._uses))
@@ -44,7 +46,8 @@ class Filters:
             # Until they are counted below they must not look free.
             self._uses[number] += 1
             self._numbers[found] = number
-        numbers = np.array([*(self._numbers[f] for f in filters), -1], dtype=np.int64)[wanted]
+        known = [self._numbers.get(f, -1) for f in filters]
+        numbers = np.array([*known, -1], dtype=np.int64)[wanted]
         self._count(numbers, 1)
         for found in new:
             self._uses[self._numbers[found]] -= 1
