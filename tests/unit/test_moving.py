@@ -23,7 +23,10 @@ from tests.ledgers import (
     compared,
     fleet,
     moving,
+    told,
 )
+from watchline.tracking.tracker import Saved
+from watchline.tracking.watcher import Watcher
 
 # The focal object of most queries.
 F = 100
@@ -612,6 +615,24 @@ def test_the_nearest_stops_to_satisfy_the_condition() -> None:
     ]
 
 
+def test_conditions_of_queries_that_are_no_more() -> None:
+    """A tracker that begins with some queries dropped, and others registered since."""
+    asked = [
+        Asked(name, f"WHERE n = {n} kNN (1, 0, 0)", compared("n", "=", n), knn=("knn", 1, 0.0, 0.0))
+        for n, name in enumerate(["gone", "old", "new"])
+    ]
+    twin = Twin()
+    watcher = Watcher(twin.catalog, "cars")
+    twin.catalog.execute("; ".join(one.text for one in asked[:2]))
+    twin.catalog.execute("DROP QUERY gone")
+    twin.catalog.execute(asked[2].text)
+    watcher.advance(twin.catalog.version)
+    twin.tracker = wl.Tracker.over(watcher, twin.catalog.identity)
+    twin.ledger.version(adds=[one.spec for one in asked[1:]])
+    rows = [at(n, float(n + 1), n=n) for n in range(3)]
+    assert brief(twin.process(rows)) == [("new", 1, 2, 0, "enter"), ("old", 1, 1, 0, "enter")]
+
+
 def test_the_nearest_within_a_region() -> None:
     """INSIDE comes first: the k nearest of what is inside."""
     asked = Asked(
@@ -726,6 +747,31 @@ def test_the_life_of_a_nearest_query() -> None:
         ("near", 1, 2, 100, "enter"),
         ("near", -1, 2, 130, "dropped"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told_of"),
+    [
+        # Its life is over: there is nothing to close.
+        (near(2, lifetime=20), near(1), [("near", 1, 1, 40, "registered")]),
+        # It never ends: what replaces it changes one answer.
+        (near(2), near(1, lifetime=20), [("near", -1, 2, 40, "dropped")]),
+    ],
+    ids=["over", "endless"],
+)
+def test_lives_are_those_of_the_state(old: Asked, new: Asked, told_of: list[Any]) -> None:
+    """Also where the queries that a state meets are ahead of it, as on Spark."""
+    twin = Twin(queries=[old])
+    twin.process([at(1, 1.0), at(2, 2.0), at(3, 3.0, time=40)])
+    saved = Saved.of(twin.tracker.snapshot(), twin.catalog.identity, "cars")
+    ahead = Watcher(twin.catalog, "cars", twin.catalog.version)
+    twin.catalog.execute(new.replacement)
+    ahead.advance(twin.catalog.version)
+    again = wl.Tracker.resume(ahead, saved)
+    assert brief(told(again.advance_to(twin.catalog.version))) == told_of
+    twin.tracker = again
+    twin.ledger.version([old.id], [new.spec])
+    twin.process([at(4, 0.5, time=41), at(2, 0.1, time=70)])
 
 
 # --- rows that do not count

@@ -74,8 +74,8 @@ class Tracker:
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
         self._forget(watcher.stream)
-        self._births: dict[str, int | None] = dict.fromkeys(watcher.timed())
-        self._lifetimes = watcher.timed()
+        self._lifetimes = watcher.timed(self.version)
+        self._births: dict[str, int | None] = dict.fromkeys(self._lifetimes)
         # Every moving query waits for its focal objects.
         self._waiting: dict[str, tuple[int, int]] = {
             name: _ALL for moving in watcher.moving(self.version) for name in moving.ids.to_pylist()
@@ -323,7 +323,7 @@ class Tracker:
         # Where the stream was declared anew since then, the objects are of the stream as it was.
         tracker._forget(saved.stream)
         tracker.version, tracker._newest = head["version"], head["newest"]
-        tracker._births = head["births"]
+        tracker._births, tracker._lifetimes = head["births"], watcher.timed(tracker.version)
         tracker._waiting = {name: (bits, since) for name, (bits, since) in head["waiting"].items()}
         tracker._counts = Counter(head["counts"])
         tracker._rejects = Counter(head["rejects"])

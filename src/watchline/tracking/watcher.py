@@ -23,7 +23,17 @@ import pyarrow.compute as pc
 from watchline.catalog import Commit, Queries
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns
-from watchline.matching import Base, Layer, Matcher, base_of, living, match, narrowed, plan
+from watchline.matching import (
+    Base,
+    Layer,
+    Matcher,
+    Plan,
+    base_of,
+    living,
+    match,
+    narrowed,
+    plan,
+)
 from watchline.matching.search import Batch, PartSearch
 from watchline.model import Emit, Stream
 from watchline.moving.queries import Moving, object_type
@@ -122,14 +132,17 @@ class Watcher(Matcher):
         """Refuse a version that there is not."""
         self._changes(version, version)
 
-    def timed(self) -> dict[str, int]:
-        """The living queries that end by themselves, and their life times."""
+    def timed(self, version: int) -> dict[str, int]:
+        """The queries that end by themselves, and their life times, as they were at a version that
+        steps lead from."""
         found: dict[str, int] = {}
         for layer in self._layers:
-            made = layer.base.plan
-            numbers = np.flatnonzero((made.lifetime > 0) & layer.alive)
-            ids = made.ids.take(pa.array(numbers)).to_pylist()
-            found.update(zip(ids, made.lifetime[numbers].tolist(), strict=True))
+            found |= _timed(layer.base.plan, layer.alive)
+        for step in reversed(self.steps(version, self.version)):
+            for query_id in _timed(step.came.plan):
+                found.pop(query_id, None)
+            gone = (_timed(base.plan).items() for base in step.gone)
+            found |= {name: life for lives in gone for name, life in lives if name in step.dropped}
         return found
 
     def used(self) -> frozenset[str]:
@@ -217,6 +230,13 @@ class Watcher(Matcher):
     def _forget_facts(self) -> None:
         """What was found out about the queries, until they change."""
         self._used = self._focals = None
+
+
+def _timed(made: Plan, alive: npt.NDArray[np.bool_] | bool = True) -> dict[str, int]:
+    """The life times of queries that have one."""
+    numbers = np.flatnonzero((made.lifetime > 0) & alive)
+    ids = made.ids.take(pa.array(numbers)).to_pylist()
+    return dict(zip(ids, made.lifetime[numbers].tolist(), strict=True))
 
 
 def _among(ids: pa.Array, others: pa.Array) -> npt.NDArray[np.bool_]:
