@@ -1,4 +1,4 @@
-"""`make demo`: prices of 2,000 symbols on Spark against 20,000 alerts that come and go.
+"""`make alerts`: prices of 2,000 symbols on Spark against 20,000 alerts that come and go.
 
 Random walks are written as small files, Spark Structured Streaming reads them, and `wl.changes`
 tells when an alert goes on and when it goes off. While it runs, alerts are added and dropped; a
@@ -206,7 +206,7 @@ def run(folder: Path, console: Console) -> None:
     console.print("compiling the kernels, the first time only")
     warm_up(catalog)
     console.print("starting Spark")
-    spark = wl.session("local[*]", app_name="watchline demo")
+    spark = wl.session("local[*]", app_name="watchline alerts")
     market = Market(folder / "in")
     market.step(0)
     job = Job(
@@ -240,7 +240,7 @@ def run(folder: Path, console: Console) -> None:
         board.batches += jobs.progress(query, board.batches[-1].batch if board.batches else -1)
     query.stop()
     spark.stop()
-    target = Path("demo.png")
+    target = Path("alerts.png")
     picture(catalog, market, folder / "out", target)
     console.print(f"\nthe picture of {WATCHED} is in {target.absolute()}")
 

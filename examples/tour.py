@@ -1,4 +1,4 @@
-"""`make demo`: a tour of what is registered, how it is understood, and which rows it matches."""
+"""`make tour`: a tour of what is registered, how it is understood, and which rows it matches."""
 
 from __future__ import annotations
 

@@ -1,0 +1,298 @@
+"""`make demo`: a city of 5,000 vehicles on Spark, and 2,300 standing queries about them.
+
+Taxis, cars, buses and trucks drive on the roads of a town and report every five seconds. Each tick
+is a Parquet file; Spark Structured Streaming reads them, and `wl.changes` tells who enters and
+leaves fences, convoys that move with a vehicle, and the five nearest taxis of those who look for
+one. Queries come and go while it runs; a second terminal may add some (README). In the end the
+changes are replayed and compared with brute force, and there is a map.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from rich.console import Console
+
+import watchline as wl
+from examples import maps, standing, truth
+from examples.board import Board
+from examples.standing import Ask
+from watchline import roads
+from watchline.roads.network import KMH
+from watchline.spark import job as jobs
+from watchline.spark.sink import committed_files
+
+VEHICLES, TICKS, SHARDS = 5_000, 72, 2
+# Seconds of a tick, by the city's clock and by ours.
+INTERVAL, PACE = 5.0, 0.45
+# So many ticks may be written that Spark has not read: where it is slow its batches become larger.
+AHEAD = 10
+# No query comes or goes in the last ticks, so that Spark has rows of all vehicles after that.
+QUIET = 20
+SEED = 7
+KINDS = (
+    roads.Kind("car", 130 * KMH, 0.62),
+    roads.Kind("taxi", 100 * KMH, 0.06),
+    roads.Kind("truck", 80 * KMH, 0.2),
+    roads.Kind("bus", 45 * KMH, 0.12),
+)
+BOXES, TRUCK_BOXES, CIRCLES, POLYGONS = 1_400, 400, 100, 100
+CONVOYS, CUSTOMERS, RANKS = 200, 60, 40
+
+
+class City:
+    """The roads, where every vehicle is at each tick, and the files that Spark reads."""
+
+    def __init__(self, network: roads.Network, folder: Path):
+        self._folder, self._rng = folder, np.random.default_rng(SEED)
+        made = roads.traffic(
+            network, VEHICLES, TICKS, kinds=KINDS, interval=INTERVAL, phases=5, unit=True, seed=SEED
+        )
+        self.network, self.ticks = made.network, list(made)
+        first = self.ticks[0]
+        kinds = zip(first["id"].to_pylist(), first["kind"].to_pylist(), strict=True)
+        # Those of the first tick by their names.
+        self.names = {vehicle: f"{kind} {vehicle}" for vehicle, kind in kinds}
+        stay = set(first["id"].to_pylist()) & set(self.ticks[-1]["id"].to_pylist())
+        self.stayers = sorted(stay)
+
+    def write(self, tick: int) -> int:
+        """The rows of a tick as a file that appears at once; how many there are."""
+        rows = pa.concat_tables([self.ticks[tick], self._broken(tick), self._delayed(tick)])
+        hidden = self._folder / f".{tick:04}.parquet"
+        pq.write_table(rows, hidden)
+        os.rename(hidden, self._folder / f"{tick:04}.parquet")
+        return int(rows.num_rows)
+
+    def _broken(self, tick: int) -> pa.Table:
+        """A few vehicles report once more, without a place: such rows are rejected."""
+        some = self.ticks[tick].take(pa.array(self._rng.integers(0, VEHICLES, 3)))
+        return some.set_column(1, "x", pa.array(np.full(3, np.nan)))
+
+    def _delayed(self, tick: int) -> pa.Table:
+        """A few rows come again, two ticks late."""
+        return self.ticks[max(tick - 2, 0)].take(pa.array(self._rng.integers(0, VEHICLES, 2)))
+
+    def places(self, count: int, rng: np.random.Generator) -> standing.Places:
+        """Places beside roads."""
+        nodes = rng.integers(0, len(self.network.x), count)
+        places = np.stack([self.network.x[nodes], self.network.y[nodes]], axis=1)
+        return places + rng.normal(0, 0.01, (count, 2))
+
+    def some(self, count: int, rng: np.random.Generator, kind: str = "") -> dict[int, str]:
+        """Some vehicles of the first tick by name, of one kind or of all."""
+        those = [vehicle for vehicle, name in self.names.items() if name.startswith(kind)]
+        drawn = rng.choice(those, count, replace=False).tolist()
+        return {vehicle: self.names[vehicle] for vehicle in drawn}
+
+    def traveller(self) -> int:
+        """A car that stays, comes far, and ends in the middle of the town."""
+        cars = [vehicle for vehicle in self.stayers if self.names[vehicle].startswith("car")]
+        begin, end = (_places(self.ticks[tick], cars) for tick in (-maps.LAST, -1))
+        far = np.hypot(*(end - begin))
+        central = (np.abs(end - 0.5) < 0.25).all(axis=0)
+        return cars[int(np.argmax(np.where(central, far, -1.0)))]
+
+
+def _places(rows: pa.Table, vehicles: list[int]) -> standing.Places:
+    """x and y of these vehicles, as two rows."""
+    at = pc.index_in(pa.array(vehicles), value_set=rows["id"].combine_chunks())
+    return np.stack([rows[name].take(at).to_numpy() for name in ("x", "y")])
+
+
+def all_asks(city: City, traveller: int) -> list[Ask]:
+    rng = np.random.default_rng(SEED)
+    names = city.some(CUSTOMERS - 1, rng, "car")
+    names[traveller] = city.names[traveller]
+    return [
+        *standing.boxes(city.places(BOXES, rng), rng),
+        *standing.boxes(city.places(TRUCK_BOXES, rng), rng, "truck"),
+        *standing.circles(city.places(CIRCLES, rng), rng),
+        *standing.polygons(city.places(POLYGONS, rng), rng),
+        *standing.convoys(city.some(CONVOYS, rng), rng),
+        *standing.customers(names),
+        *standing.ranks(city.places(RANKS, rng)),
+    ]
+
+
+class Visitors:
+    """Who registers, drops and replaces queries while all runs, as one does from outside."""
+
+    def __init__(self, catalog: wl.Catalog, asks: dict[str, Ask], city: City, kept: str):
+        self._catalog, self._asks, self._city, self._kept = catalog, asks, city, kept
+        self._rng = np.random.default_rng(SEED + 1)
+
+    def act(self, tick: int) -> str:
+        """What they do at this tick, in words; mostly nothing."""
+        if tick % 5 != 3 or tick > TICKS - QUIET:
+            return ""
+        turns = (self._register, self._drop, self._replace, self._drop)
+        return turns[tick // 5 % 4](tick)
+
+    def _register(self, tick: int) -> str:
+        ((x, y),) = self._city.places(1, self._rng).tolist()
+        ask = Ask(f"district{tick}", "circle", (x, y, 0.1), "truck", name=f"district {tick}")
+        self._catalog.execute(ask.statement)
+        self._asks[ask.id] = ask
+        return f"registered: {ask.id}, trucks within a kilometre of a place"
+
+    def _drop(self, tick: int) -> str:
+        sort = "convoy" if tick // 5 % 4 == 1 else "fence"
+        ask = self._any(sort)
+        self._catalog.drop(ask.id)
+        del self._asks[ask.id]
+        return f"dropped: {ask.id}"
+
+    def _replace(self, tick: int) -> str:
+        old = self._any("taxis")
+        ask = old._replace(numbers=(3,))
+        self._catalog.execute(ask.statement)
+        self._asks[ask.id] = ask
+        return f"replaced: {ask.id}, now the three nearest taxis of {ask.name}"
+
+    def _any(self, sort: str) -> Ask:
+        those = [ask for ask in self._asks.values() if ask.id.startswith(sort)]
+        those = [ask for ask in those if ask.id != self._kept]
+        return those[int(self._rng.integers(len(those)))]
+
+
+def warm_up(catalog: wl.Catalog, city: City) -> None:
+    """Two ticks in this process: what it compiles, Spark's workers find on disk."""
+    tracker = wl.Tracker(catalog, "cars")
+    for rows in city.ticks[:2]:
+        tracker.process(rows)
+
+
+def start(spark: Any, catalog: wl.Catalog, folder: Path) -> Any:
+    """The query on Spark: files in, changes out."""
+    rows = spark.readStream.schema(jobs.schema_of(catalog.stream("cars"))).parquet(
+        str(folder / "in")
+    )
+    changes = wl.changes(rows, catalog, "cars", shards=SHARDS, state=folder / "state")
+    return (
+        changes.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .start(str(folder / "out"))
+    )
+
+
+def drive(city: City, visitors: Visitors, query: Any, board: Board, out: Path) -> None:
+    """Tick by tick: visitors, a file, and what Spark has done with those before."""
+    written, seen = 0, set[str]()
+    for tick in range(TICKS):
+        until = time.monotonic() + PACE
+        if note := visitors.act(tick):
+            board.note(note)
+        board.tick = tick + 1
+        written += city.write(tick)
+        while True:
+            follow(query, board, out, seen)
+            behind = written - board.rows > AHEAD * VEHICLES
+            if time.monotonic() >= until and not behind:
+                break
+            time.sleep(0.05)
+    query.processAllAvailable()
+    follow(query, board, out, seen)
+
+
+def follow(query: Any, board: Board, out: Path, seen: set[str]) -> None:
+    """The batches that are new, and some of their changes."""
+    if failed := jobs.failure(query):
+        raise failed
+    fresh = jobs.progress(query, board.last)
+    board.add(fresh)
+    files = [file for file in committed_files(str(out)) if file not in seen] if fresh else []
+    if files:
+        seen.update(files)
+        board.tell(ds.dataset(files, format="parquet").to_table())
+
+
+def verify(city: City, asks: dict[str, Ask], changes: pa.Table, console: Console) -> truth.Answers:
+    answers = truth.replay(changes)
+    fleet = truth.last_positions(city.ticks, standing.TIMEOUT)
+    total = truth.check(asks.values(), answers, fleet)
+    console.print(
+        f"{changes.num_rows:,} changes, replayed, give the answers of brute force over"
+        f" {len(fleet.ids):,} vehicles: all {len(asks):,} queries agree ({total:,} in answers)",
+        highlight=False,
+    )
+    return answers
+
+
+def hint(folder: Path, vehicle: int) -> str:
+    """What to type into a second terminal."""
+    return (
+        f".venv/bin/watchline --catalog {os.path.relpath(folder)}/catalog query add mine \\\n"
+        f"    \"SELECT * FROM cars WHERE kind = 'taxi' INSIDE CIRCLE ('M', {vehicle}, 0.05)\""
+    )
+
+
+def run(folder: Path, network: roads.Network, console: Console) -> None:
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        console.print(f"{time.monotonic() - began:5.1f} s  {text}", highlight=False)
+
+    say("driving: the first time this compiles kernels, about a minute")
+    (folder / "in").mkdir(parents=True)
+    city = City(network, folder / "in")
+    traveller = city.traveller()
+    asks = {ask.id: ask for ask in all_asks(city, traveller)}
+    catalog = wl.Catalog(folder / "catalog")
+    catalog.execute(standing.STREAM)
+    standing.register(catalog, list(asks.values()))
+    say(f"{VEHICLES:,} vehicles, {len(asks):,} queries; now the kernels of the queries")
+    warm_up(catalog, city)
+    say("starting Spark")
+    spark = wl.session(f"local[{SHARDS}]", app_name="watchline demo")
+    query = start(spark, catalog, folder)
+    say("running; add a query from a second terminal, the taxis around a car wherever it drives:\n")
+    console.print(hint(folder, traveller) + "\n", highlight=False, soft_wrap=True)
+    board = Board(console, asks, TICKS)
+    visitors = Visitors(catalog, asks, city, f"taxis{traveller}")
+    with board.shown():
+        drive(city, visitors, query, board, folder / "out")
+    query.stop()
+    spark.stop()
+    changes = ds.dataset(committed_files(str(folder / "out")), format="parquet").to_table()
+    answers = verify(city, asks, changes, console)
+    scene = maps.Scene(city.network, city.ticks, asks, answers, changes, traveller)
+    maps.still(scene, Path("demo.png"))
+    say(f"the map is in {Path('demo.png').absolute()}")
+    maps.animation(scene, Path("demo.gif"))
+    say(f"{city.names[traveller]} and its nearest taxis are in {Path('demo.gif').absolute()}")
+
+
+def read_network(paths: list[str] | None) -> roads.Network:
+    if not paths:
+        return roads.town(blocks=24, seed=SEED)
+    nodes, edges = (pq.read_table(path) for path in paths)
+    return roads.Network.of(nodes, edges)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m examples.city")
+    parser.add_argument(
+        "--network", nargs=2, metavar=("NODES", "EDGES"), help="Parquet files of other roads"
+    )
+    given = parser.parse_args()
+    folder = Path(os.environ.get("WATCHLINE_DEMO", "demo-run")).absolute()
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        run(folder, read_network(given.network), Console())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
