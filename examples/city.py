@@ -243,7 +243,7 @@ def run(folder: Path, network: roads.Network, console: Console) -> None:
     def say(text: str) -> None:
         console.print(f"{time.monotonic() - began:5.1f} s  {text}", highlight=False)
 
-    say("driving: the first time this compiles kernels, about a minute")
+    say("driving through the town; the first time this compiles kernels")
     (folder / "in").mkdir(parents=True)
     city = City(network, folder / "in")
     traveller = city.traveller()
@@ -251,7 +251,9 @@ def run(folder: Path, network: roads.Network, console: Console) -> None:
     catalog = wl.Catalog(folder / "catalog")
     catalog.execute(standing.STREAM)
     standing.register(catalog, list(asks.values()))
-    say(f"{VEHICLES:,} vehicles, {len(asks):,} queries; now the kernels of the queries")
+    say(
+        f"{VEHICLES:,} vehicles, {len(asks):,} queries; their kernels compile once, a minute or two"
+    )
     warm_up(catalog, city)
     say("starting Spark")
     spark = wl.session(f"local[{SHARDS}]", app_name="watchline demo")
