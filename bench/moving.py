@@ -10,7 +10,9 @@ Without a part, all of them. Tables go to standard output, figures to the folder
 from __future__ import annotations
 
 from bench.moving_kernel import moving, still, traffic
+from bench.moving_plans import plans
 from bench.moving_response import grid, response
+from bench.moving_shared import shared
 from bench.report import Part, run
 
 PARTS: dict[str, Part] = {
@@ -19,6 +21,8 @@ PARTS: dict[str, Part] = {
     "traffic": traffic,
     "response": response,
     "grid": grid,
+    "shared": shared,
+    "plans": plans,
 }
 
 

@@ -6,7 +6,6 @@ Times are of the wall: of one update through the grid or the operator, and of a 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 import watchline as wl
+from bench.moving_kernel import race
 from bench.moving_world import (
     OBJECTS,
     Asked,
     Clock,
+    Feed,
     Updates,
     Walk,
     Watched,
@@ -29,7 +30,6 @@ from bench.moving_world import (
 )
 from bench.plots import Panel, draw
 from bench.report import say, table
-from bench.workloads import Doubles
 from watchline.moving import stationary
 from watchline.moving.tables import EVERYWHERE
 
@@ -44,6 +44,8 @@ BATCHES = {1: 300, 100: 100, 1_000: 30}
 # Rows that bring the objects, at a time: large queries find much.
 LOADED = 5_500
 SPREAD = (50, 90, 99, 100)
+# The first calls, which do not count.
+WARM = 3
 
 # Cells along each side of the square.
 CELLS = (10, 20, 30, 50, 100, 200, 400)
@@ -79,7 +81,7 @@ class Followed:
     """A tracker that knows all objects."""
 
     tracker: wl.Tracker
-    walk: Walk
+    feed: Feed
     clock: int = 0
 
     @staticmethod
@@ -89,36 +91,34 @@ class Followed:
         if moving:
             focal = np.random.default_rng(3).permutation(objects)[:moving]
             catalog.execute(moving_text(focal.tolist(), float(np.sqrt(size))))
-        made = Followed(wl.Tracker(catalog, "cars"), Walk.of(objects))
+        made = Followed(wl.Tracker(catalog, "cars"), Feed(Walk.of(objects)))
         # The first round brings all objects, the second starts nothing new.
-        for _ in range(2):
-            for part in made.walk.round().parts(LOADED):
-                made.process(part)
+        for _ in range(2 * objects // LOADED):
+            made.tracker.process(made.rows(LOADED))
         return made
 
-    def process(self, updates: Updates) -> pa.Table:
-        rows = rows_of(updates, self.clock)
-        self.clock += len(updates)
-        return self.tracker.process(rows)
+    def rows(self, count: int) -> pa.Table:
+        self.clock += count
+        return rows_of(self.feed.take(count), self.clock - count)
 
-    def times(self, size: int, count: int) -> Doubles:
-        """Seconds of so many batches of this size; the first few are not counted."""
-        parts: list[Updates] = []
-        while len(parts) < count + 3:
-            parts += self.walk.round().parts(size)
-        seconds = []
-        for part in parts[: count + 3]:
-            rows = rows_of(part, self.clock)
-            self.clock += size
-            start = time.perf_counter()
-            self.tracker.process(rows)
-            seconds.append(time.perf_counter() - start)
-        return np.array(seconds[3:])
+    def times(self, size: int, count: int) -> Clock:
+        """So many batches of this size, and a few before them that do not count."""
+        clock = Clock()
+        for _ in range(count + WARM):
+            rows = self.rows(size)
+            clock.run(size, lambda rows=rows: self.tracker.process(rows))
+        return clock
 
 
-def spread(seconds: Doubles) -> str:
-    """Milliseconds: the median, of ten the slowest, of a hundred, of all."""
-    return " / ".join(f"{1e3 * x:.2f}" for x in np.percentile(seconds, SPREAD))
+def spread(clock: Clock) -> str:
+    """Milliseconds: by the wall the median, of ten the slowest, of a hundred, of all; and the
+    median by the processor."""
+    wall = " / ".join(f"{1e3 * x:.2f}" for x in np.percentile(clock.wall[WARM:], SPREAD))
+    return f"{wall} ({middle(clock):.2f})"
+
+
+def middle(clock: Clock) -> float:
+    return 1e3 * float(np.median(clock.cpu[WARM:]))
 
 
 # --- response times
@@ -127,7 +127,10 @@ def spread(seconds: Doubles) -> str:
 def response(quick: bool, figures: Path) -> Iterator[str]:
     objects = 11_000 if quick else OBJECTS
     scale = 25 if quick else 1
-    yield f"## Response times: {objects:,} objects, ms: p50 / p90 / p99 / max"
+    yield f"## Response times: {objects:,} objects, ms by the wall: p50 / p90 / p99 / max"
+    yield "In brackets the median by the processor."
+    # Everything that trackers may choose is compiled before.
+    race(*squares(2_000, 0.0001), Walk.of(2_000), 1)
     yield "### One update, without Arrow: squares of 0.01 %"
     lines = [_alone(n // scale, objects, 200 if quick else 3_000) for n in COUNTS]
     yield table(["queries", "stay: the grid", "move: the operator"], lines)
@@ -139,7 +142,7 @@ def response(quick: bool, figures: Path) -> Iterator[str]:
             some = n // scale
             followed = Followed.of(*((some, 0) if name == "stay" else (0, some)), 0.0001, objects)
             times = _batches(followed, quick)
-            medians.setdefault(name, []).append(1e3 * float(np.median(times[1])))
+            medians.setdefault(name, []).append(middle(times[1]))
             lines.append([f"{some:,} that {name}", *map(spread, times.values())])
             say(f"response: {lines[-1]}")
     header = [f"{size:,} row{'s' if size > 1 else ''}" for size in BATCHES]
@@ -157,7 +160,7 @@ def response(quick: bool, figures: Path) -> Iterator[str]:
     yield table(["size", "moving", *header], lines)
 
 
-def _batches(followed: Followed, quick: bool) -> dict[int, Doubles]:
+def _batches(followed: Followed, quick: bool) -> dict[int, Clock]:
     return {
         size: followed.times(size, count // (10 if quick else 1)) for size, count in BATCHES.items()
     }
@@ -167,8 +170,9 @@ def _alone(n: int, objects: int, count: int) -> list[str]:
     say(f"response: one update, {n} queries")
     walk = Walk.of(objects)
     made = watched(walk.place.copy(), Asked(n, 0.0001), keep=False)
-    made.operator.run(made.events(walk.round()))
-    updates = walk.round().part(0, count)
+    feed = Feed(walk)
+    made.operator.run(made.events(feed.take(objects)))
+    updates = [feed.take(1) for _ in range(count)]
     grid, one = stationary.build(*squares(n, 0.0001), np.arange(n)), np.zeros(1, np.int64)
     still = _each(updates, lambda u: u, lambda u: stationary.flips(grid, one, u.old, u.new))
     moves = _each(updates, made.events, made.operator.run)
@@ -176,15 +180,13 @@ def _alone(n: int, objects: int, count: int) -> list[str]:
 
 
 def _each(
-    updates: Updates, shaped: Callable[[Updates], Any], call: Callable[[Any], Any]
-) -> Doubles:
-    """Seconds of each update alone."""
-    seconds = []
-    for part in map(shaped, updates.parts(1)):
-        start = time.perf_counter()
-        call(part)
-        seconds.append(time.perf_counter() - start)
-    return np.array(seconds)
+    updates: list[Updates], shaped: Callable[[Updates], Any], call: Callable[[Any], Any]
+) -> Clock:
+    """Each update alone."""
+    clock = Clock()
+    for part in map(shaped, updates):
+        clock.run(1, lambda part=part: call(part))
+    return clock
 
 
 def _figure(figures: Path, counts: list[int], medians: dict[str, list[float]]) -> None:
@@ -195,7 +197,7 @@ def _figure(figures: Path, counts: list[int], medians: dict[str, list[float]]) -
         "Response time, squares of 0.01 %",
         "queries",
         counts,
-        [Panel("one row through the tracker, median", "ms", medians | {"paper": paper}, {})],
+        [Panel("one row through the tracker, median", "ms (CPU)", medians | {"paper": paper}, {})],
     )
 
 
@@ -268,26 +270,20 @@ def _cells(fine: Fine) -> list[str]:
 
 def _fine(asked: Asked, objects: int, side: float | None) -> tuple[Fine, int]:
     """Median of five runs, and the columns of the grid."""
-    walk = Walk.of(objects)
-    made = watched(walk.place.copy(), asked, side, keep=False)
-    feed = _feed(walk)
+    feed = Feed(Walk.of(objects))
+    made = watched(feed.walk.place.copy(), asked, side, keep=False)
     first = Clock()
-    _run(made, next(feed).part(0, FIRST), first)
+    _run(made, feed.take(FIRST), first)
     count = int(np.clip(LONG * first.rate, 200, objects))
     clock = Clock()
     for _ in range(5):
-        _run(made, next(feed).part(0, count), clock)
+        _run(made, feed.take(count), clock)
     span = made.operator._span[made.numbers]
     everywhere = span[:, 0] == EVERYWHERE
     listed = (span[:, 1] - span[:, 0] + 1) * (span[:, 3] - span[:, 2] + 1)
     entries = float(np.where(everywhere, 1, listed).mean())
     say(f"grid: {asked}, side {side}: {clock.micros:.1f} µs, {entries:.1f}")
     return Fine(clock.micros, entries, float(everywhere.mean())), made.operator._frame.columns
-
-
-def _feed(walk: Walk) -> Iterator[Updates]:
-    while True:
-        yield walk.round()
 
 
 def _run(made: Watched, updates: Updates, clock: Clock) -> None:

@@ -49,10 +49,6 @@ class Updates(NamedTuple):
     def part(self, first: int, end: int) -> Updates:
         return Updates(*(column[first:end] for column in self))
 
-    def parts(self, count: int) -> list[Updates]:
-        """In pieces of so many, but for what is left over."""
-        return [self.part(i, i + count) for i in range(0, len(self) - count + 1, count)]
-
 
 @dataclass
 class Walk:
@@ -60,18 +56,35 @@ class Walk:
 
     place: Doubles
     rng: np.random.Generator
+    step: float = STEP
 
     @staticmethod
-    def of(objects: int = OBJECTS, seed: int = 1) -> Walk:
+    def of(objects: int = OBJECTS, step: float = STEP, seed: int = 1) -> Walk:
         rng = np.random.default_rng(seed)
-        return Walk(rng.random((objects, 2)), rng)
+        return Walk(rng.random((objects, 2)), rng, step)
 
     def round(self) -> Updates:
         who = self.rng.permutation(len(self.place))
         old = self.place[who]
-        new = reflected(old + self.rng.normal(0, STEP, old.shape))
+        new = reflected(old + self.rng.normal(0, self.step, old.shape))
         self.place[who] = new
         return Updates(who, old, new)
+
+
+@dataclass
+class Feed:
+    """The rounds of a walk one after the other, as many updates at a time as are wanted."""
+
+    walk: Walk
+    rest: Updates | None = None
+
+    def take(self, count: int) -> Updates:
+        rest = self.rest or self.walk.round()
+        while len(rest) < count:
+            more = zip(rest, self.walk.round(), strict=True)
+            rest = Updates(*(np.concatenate(pair) for pair in more))
+        self.rest = rest.part(count, len(rest))
+        return rest.part(0, count)
 
 
 def reflected(places: Doubles) -> Doubles:
