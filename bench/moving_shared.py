@@ -37,6 +37,7 @@ from bench.moving_world import (
 from bench.plots import Panel, draw
 from bench.report import say, table
 from bench.workloads import Doubles, Fingerprint, Integers, fingerprint
+from watchline.index.vector import leaf
 from watchline.moving import stationary
 from watchline.moving.tables import Told
 
@@ -78,25 +79,36 @@ class Boxes(NamedTuple):
     y2: Doubles
 
 
-@nb.njit
+@leaf
 def _inside(boxes: Boxes, q: int, x: float, y: float) -> bool:
     return (boxes.x1[q] <= x) & (x < boxes.x2[q]) & (boxes.y1[q] <= y) & (y < boxes.y2[q])
 
 
 @nb.njit
-def _any_flips(boxes: Boxes, first: int, end: int, a: Any, b: Any) -> bool:
-    """Whether one of these queries holds one of two places and not the other."""
-    hit = np.uint8(0)
-    for q in range(first, end):
-        hit |= np.uint8(_inside(boxes, q, a[0], a[1]) ^ _inside(boxes, q, b[0], b[1]))
+def _some(boxes: Boxes, first: int, end: int) -> Boxes:
+    """Views of a few: only over whole arrays does the compiler compare several at once."""
+    return Boxes(boxes.x1[first:end], boxes.y1[first:end], boxes.x2[first:end], boxes.y2[first:end])
+
+
+@leaf
+def _any_flips(boxes: Boxes, a: Any, b: Any) -> bool:
+    """Whether a query holds one of two places and not the other."""
+    hit = 0
+    for q in range(len(boxes.x1)):
+        was, now = _inside(boxes, q, a[0], a[1]), _inside(boxes, q, b[0], b[1])
+        hit |= np.int64(was != now)
     return hit != 0
 
 
-@nb.njit
-def _any_holds(boxes: Boxes, first: int, end: int, a: Any, b: Any) -> bool:
-    hit = np.uint8(0)
-    for q in range(first, end):
-        hit |= np.uint8(_inside(boxes, q, a[0], a[1]) | _inside(boxes, q, b[0], b[1]))
+@leaf
+def _any_meets(boxes: Boxes, a: Any, b: Any) -> bool:
+    """Whether the box of a move meets a query: others hold neither of its ends."""
+    x1, x2 = min(a[0], b[0]), max(a[0], b[0])
+    y1, y2 = min(a[1], b[1]), max(a[1], b[1])
+    hit = 0
+    for q in range(len(boxes.x1)):
+        across = (boxes.x1[q] <= x2) & (x1 < boxes.x2[q])
+        hit |= np.int64(across & (boxes.y1[q] <= y2) & (y1 < boxes.y2[q]))
     return hit != 0
 
 
@@ -108,7 +120,7 @@ def _still(boxes: Boxes, updates: Updates, out: Out) -> int:
         b = (updates.new[e, 0], updates.new[e, 1])
         for first in range(0, n, TOGETHER):
             end = min(first + TOGETHER, n)
-            if not _any_flips(boxes, first, end, a, b):
+            if not _any_flips(_some(boxes, first, end), a, b):
                 continue
             for q in range(first, end):
                 was, now = _inside(boxes, q, a[0], a[1]), _inside(boxes, q, b[0], b[1])
@@ -117,7 +129,7 @@ def _still(boxes: Boxes, updates: Updates, out: Out) -> int:
     return at
 
 
-@nb.njit
+@leaf
 def _tell(out: Out, at: int, e: int, q: int, now: bool, s: int) -> int:
     out.event[at], out.query[at], out.object[at] = e, q, s
     out.sign[at] = 1 if now else -1
@@ -153,29 +165,31 @@ def alone(made: Watched, place: Doubles) -> Alone:
         made.focal,
         mine,
     )
-    _look_all(queries)
+    # Long after the start, a buffer's middle is as far from its query as a walk that begins anew at
+    # each border of what is covered.
+    _look_all(queries, np.random.default_rng(4).triangular(-1, 0, 1, (n, 2)) * queries.half)
     return queries
 
 
-@nb.njit
+@leaf
 def _set(boxes: Boxes, q: int, x: float, y: float, half: float) -> None:
     boxes.x1[q], boxes.y1[q] = x - half, y - half
     boxes.x2[q], boxes.y2[q] = x + half, y + half
 
 
 @nb.njit
-def _look_all(queries: Alone) -> None:
+def _look_all(queries: Alone, off: Doubles) -> None:
     for q in range(len(queries.focal)):
         x, y = queries.place[queries.focal[q]]
         _set(queries.region, q, x, y, queries.half)
-        _look(queries, q)
+        _look(queries, q, x + off[q, 0], y + off[q, 1])
 
 
-@nb.njit
-def _look(queries: Alone, q: int) -> None:
-    """The buffer of a query, from all objects."""
+@leaf
+def _look(queries: Alone, q: int, x: float, y: float) -> None:
+    """The buffer of a query, around this place, from all objects."""
     s = queries.focal[q]
-    _set(queries.covered, q, queries.place[s, 0], queries.place[s, 1], 2 * queries.half)
+    _set(queries.covered, q, x, y, 2 * queries.half)
     n = 0
     for o in range(len(queries.place)):
         if _inside(queries.covered, q, queries.place[o, 0], queries.place[o, 1]) and o != s:
@@ -196,7 +210,7 @@ def _moving(queries: Alone, updates: Updates, out: Out) -> int:
             at = _goes(queries, out, at, e, queries.mine[s], b)
         for first in range(0, n, TOGETHER):
             end = min(first + TOGETHER, n)
-            if not _any_holds(queries.covered, first, end, a, b):
+            if not _any_meets(_some(queries.covered, first, end), a, b):
                 continue
             for q in range(first, end):
                 if queries.focal[q] != s:
@@ -204,7 +218,7 @@ def _moving(queries: Alone, updates: Updates, out: Out) -> int:
     return at
 
 
-@nb.njit
+@leaf
 def _goes(queries: Alone, out: Out, at: int, e: int, q: int, b: Any) -> int:
     """The region of a query moves: who was in it, and who is."""
     region, covered, place = queries.region, queries.covered, queries.place
@@ -217,7 +231,7 @@ def _goes(queries: Alone, out: Out, at: int, e: int, q: int, b: Any) -> int:
             at = _tell(out, at, e, q, False, o)
     within = (covered.x1[q] <= region.x1[q]) & (region.x2[q] <= covered.x2[q])
     if not (within & (covered.y1[q] <= region.y1[q]) & (region.y2[q] <= covered.y2[q])):
-        _look(queries, q)
+        _look(queries, q, b[0], b[1])
     for i in range(queries.counts[q]):
         o = queries.held[q, i]
         x, y = place[o, 0], place[o, 1]
@@ -226,7 +240,7 @@ def _goes(queries: Alone, out: Out, at: int, e: int, q: int, b: Any) -> int:
     return at
 
 
-@nb.njit
+@leaf
 def _passes(queries: Alone, out: Out, at: int, e: int, q: int, s: int, a: Any, b: Any) -> int:
     """An object against one query and its buffer."""
     was, now = _inside(queries.covered, q, a[0], a[1]), _inside(queries.covered, q, b[0], b[1])
