@@ -13,6 +13,7 @@ from bench.moving_kernel import moving, still, traffic
 from bench.moving_plans import plans
 from bench.moving_response import grid, response
 from bench.moving_shared import shared
+from bench.moving_spark import spark
 from bench.report import Part, run
 
 PARTS: dict[str, Part] = {
@@ -23,6 +24,7 @@ PARTS: dict[str, Part] = {
     "grid": grid,
     "shared": shared,
     "plans": plans,
+    "spark": spark,
 }
 
 

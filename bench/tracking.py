@@ -13,7 +13,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,16 @@ BATCHES = 6
 TICKS = (
     "CREATE STREAM ticks (id BIGINT, price DOUBLE, volume DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
 )
+
+
+HEADER = [
+    "setting",
+    "who",
+    "a batch, best / median / worst",
+    "rows/s",
+    "of the floor, best / median",
+    "changes a row",
+]
 
 
 @dataclass(frozen=True)
@@ -106,64 +116,99 @@ class FloorTask(ShardTask):
         schema = change_schema(catalog_of(self.ref).stream(self.stream))
         changes = pa.Table.from_arrays([*own, *picked.columns], schema=schema)
         blobs = [to_ipc(changes.slice(i, 250_000)).to_pybytes() for i in range(0, count, 250_000)]
-        yield pd.DataFrame(sent_columns({}, [(shard, CHANGES, blob) for blob in blobs]))
+        yield pd.DataFrame(sent_columns({}, [(shard, CHANGES, blob) for blob in blobs or [b""]]))
 
 
 SIZE, RATE, FIRST = 0, 0.0, 0.0
 
 
-def batches(spark: SparkSession, folder: Path, catalog: wl.Catalog, name: str) -> list[Any]:
+@dataclass(frozen=True)
+class Job:
+    """Files of a stream in the folder `in`, and the queries over it. The floor's catalog may have
+    another stream of that name, with the same columns."""
+
+    name: str
+    folder: Path
+    catalog: wl.Catalog
+    rows: int
+    stream: str = "ticks"
+    shards: int | None = None
+    floor: wl.Catalog | None = None
+
+
+@dataclass
+class Race:
+    """Seconds of the batches, of `wl.changes` and of the floor, and changes a row."""
+
+    rows: int
+    times: dict[str, list[float]]
+    changes: float
+
+    def of_floor(self, measure: Callable[[list[float]], float] = statistics.median) -> float:
+        return measure(self.times["wl.changes"]) / measure(self.times["floor"])
+
+    def lines(self, name: str) -> Iterator[list[str]]:
+        best, median = (f(self.times["floor"]) for f in (min, statistics.median))
+        for who, t in reversed(self.times.items()):
+            yield [
+                name if who == "floor" else "",
+                who,
+                spread(t),
+                f"{self.rows / min(t):,.0f}",
+                f"{min(t) / best:.2f}× / {statistics.median(t) / median:.2f}×",
+                f"{self.changes:.2f}",
+            ]
+
+
+def batches(spark: SparkSession, job: Job, name: str, floor: bool = False) -> list[Any]:
     """Each batch's progress, of a run over all files."""
+    folder, catalog = job.folder, (job.floor if floor else None) or job.catalog
     schema = spark.read.parquet(str(folder / "in")).schema
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-    found = wl.changes(reader.parquet(str(folder / "in")), catalog, "ticks")
+    rows = reader.parquet(str(folder / "in"))
+    found = wl.changes(rows, catalog, job.stream, shards=job.shards)
     writer = found.writeStream.format("noop").option("checkpointLocation", str(folder / name))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     return [p for p in query.recentProgress if p["numInputRows"] > 1]
 
 
-def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
+def race(spark: SparkSession, job: Job, rounds: int = 3) -> Race:
+    """`wl.changes` and the floor in turn, after a run that does not count."""
     global SIZE, RATE, FIRST
+    say(f"{job.name}: warming up")
+    batches(spark, job, f"warm {job.name}")
+    times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
+    ours = dataframe.ShardTask
+    for turn in range(rounds):
+        say(f"{job.name}: wl.changes, round {turn + 1}")
+        done = batches(spark, job, f"ours {job.name} {turn}")
+        counted = [p["observedMetrics"]["watchline"] for p in done]
+        times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
+        FIRST = counted[0].changes / job.rows
+        RATE = statistics.mean(c.changes for c in counted[1:]) / job.rows
+        SIZE = int(counted[-1].bytes / dataframe.checked_shards(job.shards, spark))
+        say(f"{job.name}: floor, round {turn + 1}")
+        task = make_floor()
+        dataframe.ShardTask = task  # type: ignore[misc]
+        try:
+            done = batches(spark, job, f"floor {job.name} {turn}", floor=True)
+        finally:
+            dataframe.ShardTask = ours  # type: ignore[misc]
+        times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
+    return Race(job.rows, times, RATE)
+
+
+def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
     folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
     (folder / "in").mkdir()
     say(f"{s.name}: data and queries")
     data(folder / "in", s)
     catalog = wl.Catalog(folder / "catalog")
     register(catalog, s)
-    say(f"{s.name}: warming up")
-    batches(spark, folder, catalog, "warm")
-    times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
-    ours = dataframe.ShardTask
-    for turn in range(3):
-        say(f"{s.name}: wl.changes, round {turn + 1}")
-        done = batches(spark, folder, catalog, f"ours{turn}")
-        counted = [p["observedMetrics"]["watchline"] for p in done]
-        times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
-        FIRST = counted[0].changes / s.rows
-        RATE = statistics.mean(c.changes for c in counted[1:]) / s.rows
-        SIZE = int(counted[-1].bytes / dataframe.checked_shards(None, spark))
-        say(f"{s.name}: floor, round {turn + 1}")
-        task = make_floor()
-        dataframe.ShardTask = task  # type: ignore[misc]
-        try:
-            done = batches(spark, folder, catalog, f"floor{turn}")
-        finally:
-            dataframe.ShardTask = ours  # type: ignore[misc]
-        times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
-    best, median = (f(times["floor"]) for f in (min, statistics.median))
+    done = race(spark, Job(s.name, folder, catalog, s.rows))
     shutil.rmtree(folder)
-    return [
-        [
-            s.name if who == "floor" else "",
-            who,
-            spread(t),
-            f"{s.rows / min(t):,.0f}",
-            f"{min(t) / best:.2f}× / {statistics.median(t) / median:.2f}×",
-            f"{RATE:.2f}",
-        ]
-        for who, t in reversed(times.items())
-    ]
+    return list(done.lines(s.name))
 
 
 def make_floor() -> type[ShardTask]:
@@ -232,8 +277,7 @@ def main() -> None:
     finally:
         spark.stop()
     print(f"{machine()}.\n\n## On Spark: {rows:,} rows a batch\n")
-    header = ["setting", "who", "a batch, best / median / worst", "rows/s"]
-    print(table([*header, "of the floor, best / median", "changes a row"], lines))
+    print(table(HEADER, lines))
     print("\n## From the commit of a query to its first `registered` change in the sink\n")
     print(table(["queries", "objects", "best / median / worst"], waits))
 
