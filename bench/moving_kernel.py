@@ -41,7 +41,7 @@ Way = Callable[[Updates], tuple[Any, Any, Any]]
 SIZES = {0.001: 1e6, 0.0001: 2.5e6}
 RANGES, NEAREST = 200e3, 200e3
 QUERIES, NEAREST_QUERIES, K = 50_000, 10_000, 10
-ROUNDS = 9
+ROUNDS, ROAD_ROUNDS = 9, 5
 
 
 def ways(lo: Doubles, hi: Doubles) -> dict[str, Way]:
@@ -116,33 +116,46 @@ def _sizes(quick: bool) -> tuple[int, int, int]:
 def moving(quick: bool, _: Path) -> Iterator[str]:
     objects, n, rounds = _sizes(quick)
     yield f"## What moves or ranks: {objects:,} objects, one core"
-    header = ["queries", *TIMES, "target", "met"]
-    yield table(header, _lines(quick, lambda: Walk.of(objects), n, rounds))
-
-
-def traffic(quick: bool, _: Path) -> Iterator[str]:
-    objects, n, rounds = _sizes(quick)
-    drives: list[Drive] = []
-
-    def drive() -> Drive:
-        drives.append(Drive.of(objects, rounds + 1))
-        return drives[-1]
-
-    lines = list(_lines(quick, drive, n, rounds))
-    yield f"## The same on roads: {drives[0].name}, a report a second"
+    lines = [_line(name, Walk.of(objects), *plan, rounds) for name, plan in _plans(quick, n)]
     yield table(["queries", *TIMES, "target", "met"], lines)
 
 
-def _lines(
-    quick: bool, start: Callable[[], Walk | Drive], n: int, rounds: int
-) -> Iterator[list[str]]:
+def traffic(quick: bool, _: Path) -> Iterator[str]:
+    objects, n, _ = _sizes(quick)
+    rounds = 3 if quick else ROAD_ROUNDS
+    drive = Drive.of(objects, rounds + 1)
+    yield f"## The same on roads: {drive.name}, a report a second"
+    lines = []
+    for name, (asked, wanted) in _plans(quick, n):
+        lines.append(_line(name, Drive.of(objects, rounds + 1), asked, wanted, rounds))
+        if asked.k and not asked.moves:
+            # Not in the fields and woods between.
+            start = Drive.of(objects, rounds + 1)
+            centre = start.place[np.random.default_rng(4).permutation(objects)[: asked.queries]]
+            name = f"{name} on roads"
+            lines.append(_line(name, start, asked, wanted, rounds, centre + 1e-6))
+    yield table(["queries", *TIMES, "target", "met"], lines)
+
+
+def _plans(quick: bool, n: int) -> list[tuple[str, tuple[Asked, float]]]:
+    """Queries and their targets, by name."""
     few = 1_000 if quick else NEAREST_QUERIES
-    plans = [
-        (f"{n:,} squares of 0.01 % that move", Asked(n, 0.0001), RANGES),
-        (f"{few:,} × {K} nearest of places", Asked(few, k=K, moves=False), NEAREST),
-        (f"{few:,} × {K} nearest of objects", Asked(few, k=K), NEAREST),
+    return [
+        (f"{n:,} squares of 0.01 % that move", (Asked(n, 0.0001), RANGES)),
+        (f"{few:,} × {K} nearest of places", (Asked(few, k=K, moves=False), NEAREST)),
+        (f"{few:,} × {K} nearest of objects", (Asked(few, k=K), NEAREST)),
     ]
-    for name, asked, wanted in plans:
-        walk = start()
-        clock = spent(watched(walk.place, asked), walk, rounds)
-        yield [name, *clock.cells(), *verdict(clock.rate, wanted)]
+
+
+def _line(
+    name: str,
+    walk: Walk | Drive,
+    asked: Asked,
+    wanted: float,
+    rounds: int,
+    centre: Doubles | None = None,
+) -> list[str]:
+    clock = spent(watched(walk.place, asked, centre=centre), walk, rounds)
+    line = [name, *clock.cells(), *verdict(clock.rate, wanted)]
+    say(" | ".join(line))
+    return line

@@ -72,12 +72,13 @@ def spark(quick: bool, _: Path) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
     (folder / "in").mkdir()
     session = wl.session(app_name="watchline bench")
-    lines, target = [], 0.0
+    target = 0.0
     try:
         data(folder / "in", objects, rows)
         floor = wl.Catalog(folder / "floor")
         floor.execute(CARS)
         for name, catalog in catalogs(folder, objects, scale).items():
+            lines = []
             for shards in SHARDS:
                 # The setting with a target: as many rounds as in `bench.tracking`.
                 first = shards == 2 and not target
@@ -87,10 +88,10 @@ def spark(quick: bool, _: Path) -> Iterator[str]:
                 target = done.of_floor() if first else target
                 lines += done.lines(label)
                 say(f"spark: {lines[-1]}")
+            yield table(HEADER, lines)
     finally:
         session.stop()
         shutil.rmtree(folder)
-    yield table(HEADER, lines)
     met = "yes" if target <= OF_FLOOR else "no"
     line = ["squares that stay, 2 shards, / floor", f"≤ {OF_FLOOR:g}", f"{target:.2f}", met]
     yield table(["target", "wanted", "measured (median)", "met"], [line])

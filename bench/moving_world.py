@@ -211,15 +211,22 @@ class Watched:
 
 
 def watched(
-    place: Doubles, asked: Asked, side: float | None = None, keep: bool = True, seed: int = 3
+    place: Doubles,
+    asked: Asked,
+    side: float | None = None,
+    keep: bool = True,
+    centre: Doubles | None = None,
+    seed: int = 3,
 ) -> Watched:
-    """An operator over objects at these places, whose queries have their answers; `keep` these."""
+    """An operator over objects at these places, whose queries have their answers; `keep` these.
+    Queries that stay are anywhere, or at these centres."""
     rng = np.random.default_rng(seed)
     n, objects = asked.queries, len(place)
     operator = Operator(pa.int64(), side=side)
     slots = operator.enrol(pa.array(np.arange(objects)), np.ones(objects, np.bool_))
     operator.seat(slots, place, np.arange(objects), np.zeros((objects, 1), np.uint64))
-    focal, centre = rng.permutation(objects)[:n], rng.random((n, 2))
+    focal = rng.permutation(objects)[:n]
+    centre = rng.random((n, 2)) if centre is None else centre
     none, nobody = pa.nulls(n, pa.int64()), np.full(n, -1, np.int32)
     names, ids = pa.array([f"q{i}" for i in range(n)]), none
     places = nobody
