@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -89,6 +89,11 @@ def register(catalog: wl.Catalog, s: Setting) -> None:
 class FloorTask(ShardTask):
     """Copies its state, and makes so many changes a row of the rows themselves."""
 
+    # Bytes of a state at first; changes a row later, and in the first batch.
+    size: ClassVar[int] = 0
+    rate: ClassVar[float] = 0.0
+    first: ClassVar[float] = 0.0
+
     def stream_batch(
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
     ) -> Iterator[pd.DataFrame]:
@@ -96,7 +101,7 @@ class FloorTask(ShardTask):
         query_id, _ = micro_batch()
         files, shard = self._files(query_id), int(key[0])
         old = state.get if state.exists else None
-        blob = b"\0" * SIZE if old is None else old[6] or files.load(old[5])  # type: ignore[union-attr]
+        blob = b"\0" * self.size if old is None else old[6] or files.load(old[5])  # type: ignore[union-attr]
         sequence, token = (0 if old is None else old[0] + 1), new_token()
         blob = bytes(bytearray(blob))
         name = files.save(shard, sequence, token, blob) if len(blob) > INLINE else None  # type: ignore[union-attr]
@@ -104,7 +109,7 @@ class FloorTask(ShardTask):
             files.tidy(shard, sequence)
         state.update((sequence, 0, self.shards, "", token, name, None if name else blob))
         rows = pa.concat_tables(inbox.rows)
-        count = int(rows.num_rows * (FIRST if old is None else RATE))
+        count = int(rows.num_rows * (self.first if old is None else self.rate))
         picked = rows.take(pa.array(np.arange(count) % rows.num_rows))
         own = [
             pa.repeat("q12345", count),
@@ -117,9 +122,6 @@ class FloorTask(ShardTask):
         changes = pa.Table.from_arrays([*own, *picked.columns], schema=schema)
         blobs = [to_ipc(changes.slice(i, 250_000)).to_pybytes() for i in range(0, count, 250_000)]
         yield pd.DataFrame(sent_columns({}, [(shard, CHANGES, blob) for blob in blobs or [b""]]))
-
-
-SIZE, RATE, FIRST = 0, 0.0, 0.0
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,6 @@ def batches(spark: SparkSession, job: Job, name: str, floor: bool = False) -> li
 
 def race(spark: SparkSession, job: Job, rounds: int = 3) -> Race:
     """`wl.changes` and the floor in turn, after a run that does not count."""
-    global SIZE, RATE, FIRST
     say(f"{job.name}: warming up")
     batches(spark, job, f"warm {job.name}")
     times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
@@ -185,18 +186,18 @@ def race(spark: SparkSession, job: Job, rounds: int = 3) -> Race:
         done = batches(spark, job, f"ours {job.name} {turn}")
         counted = [p["observedMetrics"]["watchline"] for p in done]
         times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
-        FIRST = counted[0].changes / job.rows
-        RATE = statistics.mean(c.changes for c in counted[1:]) / job.rows
-        SIZE = int(counted[-1].bytes / dataframe.checked_shards(job.shards, spark))
+        first = counted[0].changes / job.rows
+        rate = statistics.mean(c.changes for c in counted[1:]) / job.rows
+        size = int(counted[-1].bytes / dataframe.checked_shards(job.shards, spark))
         say(f"{job.name}: floor, round {turn + 1}")
-        task = make_floor()
+        task = make_floor(size, rate, first)
         dataframe.ShardTask = task  # type: ignore[misc]
         try:
             done = batches(spark, job, f"floor {job.name} {turn}", floor=True)
         finally:
             dataframe.ShardTask = ours  # type: ignore[misc]
         times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
-    return Race(job.rows, times, RATE)
+    return Race(job.rows, times, rate)
 
 
 def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
@@ -211,17 +212,9 @@ def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
     return list(done.lines(s.name))
 
 
-def make_floor() -> type[ShardTask]:
-    """The class with this setting's numbers in it, for it travels by value."""
-    size, rate, first = SIZE, RATE, FIRST
-
-    class Task(FloorTask):
-        def stream_batch(self, key: Any, frames: Any, state: Any) -> Iterator[pd.DataFrame]:
-            global SIZE, RATE, FIRST
-            SIZE, RATE, FIRST = size, rate, first
-            yield from FloorTask.stream_batch(self, key, frames, state)
-
-    return Task
+def make_floor(size: int, rate: float, first: float) -> type[ShardTask]:
+    """The class with these numbers in it: a class that is made here travels by value."""
+    return type("Task", (FloorTask,), {"size": size, "rate": rate, "first": first})
 
 
 def registration(spark: SparkSession, s: Setting, times: int) -> list[str]:
