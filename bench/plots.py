@@ -33,6 +33,14 @@ COLOURS = {
     "twophase": "#4f8a4c",
     "scan": "#8a8a8a",
     "floor": "#333333",
+    "stay": "#1f5fa8",
+    "move": "#2f7d5b",
+    "shared": "#1f5fa8",
+    "each alone": "#b3433f",
+    "paper": "#8a8a8a",
+    "squares of 0.01 %": "#6fa3d8",
+    "squares of 0.1 %": "#1f5fa8",
+    "squares of 1 %": "#333333",
 }
 MARKERS = {
     "immediate": "^",

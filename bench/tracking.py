@@ -13,10 +13,10 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,16 @@ BATCHES = 6
 TICKS = (
     "CREATE STREAM ticks (id BIGINT, price DOUBLE, volume DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
 )
+
+
+HEADER = [
+    "setting",
+    "who",
+    "a batch, best / median / worst",
+    "rows/s",
+    "of the floor, best / median",
+    "changes a row",
+]
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,11 @@ def register(catalog: wl.Catalog, s: Setting) -> None:
 class FloorTask(ShardTask):
     """Copies its state, and makes so many changes a row of the rows themselves."""
 
+    # Bytes of a state at first; changes a row later, and in the first batch.
+    size: ClassVar[int] = 0
+    rate: ClassVar[float] = 0.0
+    first: ClassVar[float] = 0.0
+
     def stream_batch(
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
     ) -> Iterator[pd.DataFrame]:
@@ -86,7 +101,7 @@ class FloorTask(ShardTask):
         query_id, _ = micro_batch()
         files, shard = self._files(query_id), int(key[0])
         old = state.get if state.exists else None
-        blob = b"\0" * SIZE if old is None else old[6] or files.load(old[5])  # type: ignore[union-attr]
+        blob = b"\0" * self.size if old is None else old[6] or files.load(old[5])  # type: ignore[union-attr]
         sequence, token = (0 if old is None else old[0] + 1), new_token()
         blob = bytes(bytearray(blob))
         name = files.save(shard, sequence, token, blob) if len(blob) > INLINE else None  # type: ignore[union-attr]
@@ -94,7 +109,7 @@ class FloorTask(ShardTask):
             files.tidy(shard, sequence)
         state.update((sequence, 0, self.shards, "", token, name, None if name else blob))
         rows = pa.concat_tables(inbox.rows)
-        count = int(rows.num_rows * (FIRST if old is None else RATE))
+        count = int(rows.num_rows * (self.first if old is None else self.rate))
         picked = rows.take(pa.array(np.arange(count) % rows.num_rows))
         own = [
             pa.repeat("q12345", count),
@@ -106,77 +121,100 @@ class FloorTask(ShardTask):
         schema = change_schema(catalog_of(self.ref).stream(self.stream))
         changes = pa.Table.from_arrays([*own, *picked.columns], schema=schema)
         blobs = [to_ipc(changes.slice(i, 250_000)).to_pybytes() for i in range(0, count, 250_000)]
-        yield pd.DataFrame(sent_columns({}, [(shard, CHANGES, blob) for blob in blobs]))
+        yield pd.DataFrame(sent_columns({}, [(shard, CHANGES, blob) for blob in blobs or [b""]]))
 
 
-SIZE, RATE, FIRST = 0, 0.0, 0.0
+@dataclass(frozen=True)
+class Job:
+    """Files of a stream in the folder `in`, and the queries over it. The floor's catalog may have
+    another stream of that name, with the same columns."""
+
+    name: str
+    folder: Path
+    catalog: wl.Catalog
+    rows: int
+    stream: str = "ticks"
+    shards: int | None = None
+    floor: wl.Catalog | None = None
 
 
-def batches(spark: SparkSession, folder: Path, catalog: wl.Catalog, name: str) -> list[Any]:
+@dataclass
+class Race:
+    """Seconds of the batches, of `wl.changes` and of the floor, and changes a row."""
+
+    rows: int
+    times: dict[str, list[float]]
+    changes: float
+
+    def of_floor(self, measure: Callable[[list[float]], float] = statistics.median) -> float:
+        return measure(self.times["wl.changes"]) / measure(self.times["floor"])
+
+    def lines(self, name: str) -> Iterator[list[str]]:
+        best, median = (f(self.times["floor"]) for f in (min, statistics.median))
+        for who, t in reversed(self.times.items()):
+            yield [
+                name if who == "floor" else "",
+                who,
+                spread(t),
+                f"{self.rows / min(t):,.0f}",
+                f"{min(t) / best:.2f}× / {statistics.median(t) / median:.2f}×",
+                f"{self.changes:.2f}",
+            ]
+
+
+def batches(spark: SparkSession, job: Job, name: str, floor: bool = False) -> list[Any]:
     """Each batch's progress, of a run over all files."""
+    folder, catalog = job.folder, (job.floor if floor else None) or job.catalog
     schema = spark.read.parquet(str(folder / "in")).schema
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-    found = wl.changes(reader.parquet(str(folder / "in")), catalog, "ticks")
+    rows = reader.parquet(str(folder / "in"))
+    found = wl.changes(rows, catalog, job.stream, shards=job.shards)
     writer = found.writeStream.format("noop").option("checkpointLocation", str(folder / name))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     return [p for p in query.recentProgress if p["numInputRows"] > 1]
 
 
+def race(spark: SparkSession, job: Job, rounds: int = 3) -> Race:
+    """`wl.changes` and the floor in turn, after a run that does not count."""
+    say(f"{job.name}: warming up")
+    batches(spark, job, f"warm {job.name}")
+    times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
+    ours = dataframe.ShardTask
+    for turn in range(rounds):
+        say(f"{job.name}: wl.changes, round {turn + 1}")
+        done = batches(spark, job, f"ours {job.name} {turn}")
+        counted = [p["observedMetrics"]["watchline"] for p in done]
+        times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
+        first = counted[0].changes / job.rows
+        rate = statistics.mean(c.changes for c in counted[1:]) / job.rows
+        size = int(counted[-1].bytes / dataframe.checked_shards(job.shards, spark))
+        say(f"{job.name}: floor, round {turn + 1}")
+        task = make_floor(size, rate, first)
+        dataframe.ShardTask = task  # type: ignore[misc]
+        try:
+            done = batches(spark, job, f"floor {job.name} {turn}", floor=True)
+        finally:
+            dataframe.ShardTask = ours  # type: ignore[misc]
+        times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
+    return Race(job.rows, times, rate)
+
+
 def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
-    global SIZE, RATE, FIRST
     folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
     (folder / "in").mkdir()
     say(f"{s.name}: data and queries")
     data(folder / "in", s)
     catalog = wl.Catalog(folder / "catalog")
     register(catalog, s)
-    say(f"{s.name}: warming up")
-    batches(spark, folder, catalog, "warm")
-    times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
-    ours = dataframe.ShardTask
-    for turn in range(3):
-        say(f"{s.name}: wl.changes, round {turn + 1}")
-        done = batches(spark, folder, catalog, f"ours{turn}")
-        counted = [p["observedMetrics"]["watchline"] for p in done]
-        times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
-        FIRST = counted[0].changes / s.rows
-        RATE = statistics.mean(c.changes for c in counted[1:]) / s.rows
-        SIZE = int(counted[-1].bytes / dataframe.checked_shards(None, spark))
-        say(f"{s.name}: floor, round {turn + 1}")
-        task = make_floor()
-        dataframe.ShardTask = task  # type: ignore[misc]
-        try:
-            done = batches(spark, folder, catalog, f"floor{turn}")
-        finally:
-            dataframe.ShardTask = ours  # type: ignore[misc]
-        times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
-    best, median = (f(times["floor"]) for f in (min, statistics.median))
+    done = race(spark, Job(s.name, folder, catalog, s.rows))
     shutil.rmtree(folder)
-    return [
-        [
-            s.name if who == "floor" else "",
-            who,
-            spread(t),
-            f"{s.rows / min(t):,.0f}",
-            f"{min(t) / best:.2f}× / {statistics.median(t) / median:.2f}×",
-            f"{RATE:.2f}",
-        ]
-        for who, t in reversed(times.items())
-    ]
+    return list(done.lines(s.name))
 
 
-def make_floor() -> type[ShardTask]:
-    """The class with this setting's numbers in it, for it travels by value."""
-    size, rate, first = SIZE, RATE, FIRST
-
-    class Task(FloorTask):
-        def stream_batch(self, key: Any, frames: Any, state: Any) -> Iterator[pd.DataFrame]:
-            global SIZE, RATE, FIRST
-            SIZE, RATE, FIRST = size, rate, first
-            yield from FloorTask.stream_batch(self, key, frames, state)
-
-    return Task
+def make_floor(size: int, rate: float, first: float) -> type[ShardTask]:
+    """The class with these numbers in it: a class that is made here travels by value."""
+    return type("Task", (FloorTask,), {"size": size, "rate": rate, "first": first})
 
 
 def registration(spark: SparkSession, s: Setting, times: int) -> list[str]:
@@ -232,8 +270,7 @@ def main() -> None:
     finally:
         spark.stop()
     print(f"{machine()}.\n\n## On Spark: {rows:,} rows a batch\n")
-    header = ["setting", "who", "a batch, best / median / worst", "rows/s"]
-    print(table([*header, "of the floor, best / median", "changes a row"], lines))
+    print(table(HEADER, lines))
     print("\n## From the commit of a query to its first `registered` change in the sink\n")
     print(table(["queries", "objects", "best / median / worst"], waits))
 

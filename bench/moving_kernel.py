@@ -1,0 +1,161 @@
+"""Updates a second on one core: squares that stay, squares that move, and nearest neighbours.
+
+Squares that stay are decided three ways. All ways get the same rounds in turn and must find the
+same. What moves or ranks is checked against brute force, for some queries, after all rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+import watchline as wl
+from bench.moving_world import (
+    OBJECTS,
+    TIMES,
+    Asked,
+    Clock,
+    Drive,
+    Updates,
+    Walk,
+    percent,
+    spent,
+    squares,
+    verdict,
+    watched,
+)
+from bench.report import say, table
+from bench.workloads import Doubles, Fingerprint, fingerprint
+from watchline.border.lists import build as build_borders
+from watchline.border.search import crossings_of_boxes
+from watchline.moving import stationary
+from watchline.tracking.flips import Moves, differences
+
+# A way of deciding moves: the places of the moves, numbers and signs.
+Way = Callable[[Updates], tuple[Any, Any, Any]]
+
+SIZES = {0.001: 1e6, 0.0001: 2.5e6}
+RANGES, NEAREST = 200e3, 200e3
+QUERIES, NEAREST_QUERIES, K = 50_000, 10_000, 10
+ROUNDS, ROAD_ROUNDS = 9, 5
+
+
+def ways(lo: Doubles, hi: Doubles) -> dict[str, Way]:
+    """The grid, what lies between in sorted borders, and the difference of two stabs."""
+    numbers = np.arange(len(lo))
+    grid = stationary.build(lo, hi, numbers)
+    borders, boxes = build_borders(lo, hi, numbers), np.concatenate([lo, hi], axis=1)
+    index = wl.index.build("ces", lo, hi, numbers)
+
+    def by_grid(u: Updates) -> tuple[Any, Any, Any]:
+        return stationary.flips(grid, np.arange(len(u)), u.old, u.new)
+
+    def by_crossings(u: Updates) -> tuple[Any, Any, Any]:
+        return crossings_of_boxes(borders, boxes, u.old, u.new)
+
+    def by_stabs(u: Updates) -> tuple[Any, Any, Any]:
+        found = index.stab(np.concatenate([u.old, u.new]))
+        ends = Moves(np.arange(len(u)), np.arange(len(u), 2 * len(u)))
+        return differences(found.offsets, found.ids, ends, len(lo))
+
+    return {"grid": by_grid, "crossings": by_crossings, "two stabs of `ces`": by_stabs}
+
+
+def prints(found: tuple[Any, Any, Any]) -> Fingerprint:
+    moves, numbers, signs = found
+    return fingerprint(2 * moves + (signs > 0), numbers)
+
+
+def by_hand(lo: Doubles, hi: Doubles, u: Updates) -> Fingerprint:
+    """All moves against all squares."""
+    was, now = (((lo <= at[:, None]) & (at[:, None] < hi)).all(axis=2) for at in (u.old, u.new))
+    moves, numbers = np.nonzero(was != now)
+    return prints((moves, numbers, np.where(now[moves, numbers], 1, -1)))
+
+
+def race(lo: Doubles, hi: Doubles, walk: Walk, rounds: int) -> dict[str, Clock]:
+    racers = ways(lo, hi)
+    clocks = {name: Clock() for name in racers}
+    some = walk.round().part(0, 200)
+    assert {prints(way(some)) for way in racers.values()} == {by_hand(lo, hi, some)}
+    names = list(racers)
+    for turn in range(rounds):
+        updates = walk.round()
+        seen = set()
+        for name in names[turn % 3 :] + names[: turn % 3]:
+            found = clocks[name].run(len(updates), lambda name=name, u=updates: racers[name](u))
+            clocks[name].found += len(found[0])
+            seen.add(prints(found))
+        assert len(seen) == 1, seen
+    return clocks
+
+
+def still(quick: bool, _: Path) -> Iterator[str]:
+    numba.set_num_threads(1)
+    objects, n, rounds = _sizes(quick)
+    yield f"## Squares that stay: {n:,} of them, {objects:,} objects, one core"
+    lines = []
+    for size, wanted in SIZES.items():
+        say(f"still: {size}")
+        clocks = race(*squares(n, size), Walk.of(objects), 3 if quick else rounds)
+        for name, clock in clocks.items():
+            target = verdict(clock.rate, wanted) if name == "grid" else ["", ""]
+            lines.append([percent(size), name, *clock.cells(), *target])
+    yield table(["size", "way", *TIMES, "target", "met"], lines)
+
+
+def _sizes(quick: bool) -> tuple[int, int, int]:
+    """Objects, queries, rounds."""
+    return (11_000, 5_000, 3) if quick else (OBJECTS, QUERIES, ROUNDS)
+
+
+def moving(quick: bool, _: Path) -> Iterator[str]:
+    objects, n, rounds = _sizes(quick)
+    yield f"## What moves or ranks: {objects:,} objects, one core"
+    lines = [_line(name, Walk.of(objects), *plan, rounds) for name, plan in _plans(quick, n)]
+    yield table(["queries", *TIMES, "target", "met"], lines)
+
+
+def traffic(quick: bool, _: Path) -> Iterator[str]:
+    objects, n, _ = _sizes(quick)
+    rounds = 3 if quick else ROAD_ROUNDS
+    drive = Drive.of(objects, rounds + 1)
+    yield f"## The same on roads: {drive.name}, a report a second"
+    lines = []
+    for name, (asked, wanted) in _plans(quick, n):
+        lines.append(_line(name, Drive.of(objects, rounds + 1), asked, wanted, rounds))
+        if asked.k and not asked.moves:
+            # Not in the fields and woods between.
+            start = Drive.of(objects, rounds + 1)
+            centre = start.place[np.random.default_rng(4).permutation(objects)[: asked.queries]]
+            name = f"{name} on roads"
+            lines.append(_line(name, start, asked, wanted, rounds, centre + 1e-6))
+    yield table(["queries", *TIMES, "target", "met"], lines)
+
+
+def _plans(quick: bool, n: int) -> list[tuple[str, tuple[Asked, float]]]:
+    """Queries and their targets, by name."""
+    few = 1_000 if quick else NEAREST_QUERIES
+    return [
+        (f"{n:,} squares of 0.01 % that move", (Asked(n, 0.0001), RANGES)),
+        (f"{few:,} × {K} nearest of places", (Asked(few, k=K, moves=False), NEAREST)),
+        (f"{few:,} × {K} nearest of objects", (Asked(few, k=K), NEAREST)),
+    ]
+
+
+def _line(
+    name: str,
+    walk: Walk | Drive,
+    asked: Asked,
+    wanted: float,
+    rounds: int,
+    centre: Doubles | None = None,
+) -> list[str]:
+    clock = spent(watched(walk.place, asked, centre=centre), walk, rounds)
+    line = [name, *clock.cells(), *verdict(clock.rate, wanted)]
+    say(" | ".join(line))
+    return line

@@ -1,0 +1,97 @@
+"""Moving queries on local Spark, beside the floor of `bench.tracking`.
+
+The floor's stream has no POINT, so that nothing merges nearest neighbours after it and no row goes
+to more than one shard: what those cost counts as ours.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+import watchline as wl
+from bench.moving_response import CARS, POINT, add_squares, moving_text, rows_of
+from bench.moving_world import Feed, Walk
+from bench.report import say, table
+from bench.tracking import BATCHES, HEADER, Job, race
+
+SIZE, K = 0.0001, 10
+OF_FLOOR = 1.5
+SHARDS = (1, 2, 4)
+
+
+def data(folder: Path, objects: int, rows: int) -> None:
+    """A batch in a file; each object has its turn."""
+    feed = Feed(Walk.of(objects))
+    for k in range(BATCHES):
+        made = rows_of(feed.take(rows), k * rows)
+        pq.write_table(made, folder / f"{k:03}.parquet", row_group_size=100_000)
+
+
+def nearest_text(focal: list[int]) -> str:
+    """Half of them around places, half around objects."""
+    rng = np.random.default_rng(6)
+    clauses = [
+        f"kNN ('M', {K}, {who})" if i % 2 else f"kNN ({K}, {rng.random()!r}, {rng.random()!r})"
+        for i, who in enumerate(focal)
+    ]
+    text = "CREATE QUERY n{} AS SELECT * FROM cars {}"
+    return ";\n".join(text.format(i, clause) for i, clause in enumerate(clauses))
+
+
+def catalogs(folder: Path, objects: int, scale: int) -> dict[str, wl.Catalog]:
+    """By name: what stays, what moves, what ranks, and all of them."""
+    still, moves, nearest = 50_000 // scale, 10_000 // scale, 1_000 // scale
+    focal = np.random.default_rng(3).permutation(objects).tolist()
+    texts = {
+        f"{moves:,} that move": moving_text(focal[:moves], float(np.sqrt(SIZE))),
+        f"{nearest:,} × {K} nearest": nearest_text(focal[moves : moves + nearest]),
+    }
+    found = {f"{still:,} that stay": wl.Catalog(folder / "still")}
+    found |= {name: wl.Catalog(folder / f"texts{i}") for i, name in enumerate(texts)}
+    found["all of them"] = wl.Catalog(folder / "all")
+    for name, catalog in found.items():
+        say(f"spark: queries, {name}")
+        catalog.execute(CARS + POINT)
+        for part, text in texts.items():
+            if name in (part, "all of them"):
+                catalog.execute(text)
+    for name in (f"{still:,} that stay", "all of them"):
+        add_squares(found[name], still, SIZE)
+    return found
+
+
+def spark(quick: bool, _: Path) -> Iterator[str]:
+    objects, rows, scale = (10_000, 50_000, 50) if quick else (100_000, 1_000_000, 1)
+    yield f"## On Spark: {rows:,} rows a batch, {objects:,} objects, squares of 0.01 %"
+    folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
+    (folder / "in").mkdir()
+    session = wl.session(app_name="watchline bench")
+    target = 0.0
+    try:
+        data(folder / "in", objects, rows)
+        floor = wl.Catalog(folder / "floor")
+        floor.execute(CARS)
+        for name, catalog in catalogs(folder, objects, scale).items():
+            lines = []
+            for shards in SHARDS:
+                # The setting with a target: as many rounds as in `bench.tracking`.
+                first = shards == 2 and not target
+                label = f"{name}, {shards} shard{'s' if shards > 1 else ''}"
+                job = Job(label, folder, catalog, rows, "cars", shards, floor)
+                done = race(session, job, 3 if first and not quick else 1)
+                target = done.of_floor() if first else target
+                lines += done.lines(label)
+                say(f"spark: {lines[-1]}")
+            yield table(HEADER, lines)
+    finally:
+        session.stop()
+        shutil.rmtree(folder)
+    met = "yes" if target <= OF_FLOOR else "no"
+    line = ["squares that stay, 2 shards, / floor", f"≤ {OF_FLOOR:g}", f"{target:.2f}", met]
+    yield table(["target", "wanted", "measured (median)", "met"], [line])
