@@ -173,6 +173,7 @@ class Watched:
             updates.new,
             updates.who.astype(np.int64),
             np.zeros((n, 1), np.uint64),
+            np.zeros((n, 0)),
         )
 
     def pairs(self, told: Told) -> Integers:
@@ -224,7 +225,8 @@ def watched(
     n, objects = asked.queries, len(place)
     operator = Operator(pa.int64(), side=side)
     slots = operator.enrol(pa.array(np.arange(objects)), np.ones(objects, np.bool_))
-    operator.seat(slots, place, np.arange(objects), np.zeros((objects, 1), np.uint64))
+    bits, values = np.zeros((objects, 1), np.uint64), np.zeros((objects, 0))
+    operator.seat(slots, place, np.arange(objects), bits, values)
     focal = rng.permutation(objects)[:n]
     centre = rng.random((n, 2)) if centre is None else centre
     none, nobody = pa.nulls(n, pa.int64()), np.full(n, -1, np.int32)
