@@ -1,7 +1,8 @@
 """After the shards: what their k nearest did becomes changes of one answer.
 
 A kNN query is merged where the hash of its id says, whichever shards tell of it. Changes of other
-queries pass untouched. There is no state here: each batch brings all that its merge needs.
+queries pass untouched; those of one that was a kNN query when the batch began come after what is
+told of that. There is no state here: each batch brings all that its merge needs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from watchline import sql
 from watchline.index.result import one_thread
 from watchline.model import Stream
 from watchline.moving.merge import Timeline, merge, unpack
-from watchline.spark.shard import CHANGES, PACKED, SENT, STREAM, binaries, sent_columns
+from watchline.spark.shard import CHANGES, LATER, PACKED, SENT, STREAM, binaries, sent_columns
 from watchline.tracking import change_table
 
 
@@ -29,20 +30,27 @@ class MergeTask:
     """The function that `mapInArrow` runs after the second shuffle: timelines become changes."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        timelines: dict[int, list[Timeline]] = defaultdict(list)
+        waiting: dict[int, list[pa.Buffer]] = defaultdict(list)
         for batch in batches:
             kinds = batch.column("kind").to_numpy()
             for i in np.flatnonzero(kinds != CHANGES):
-                timelines[int(kinds[i])].append(unpack(batch.column("packed")[i].as_buffer()))
+                waiting[int(kinds[i])].append(batch.column("packed")[i].as_buffer())
             yield _passed(batch, kinds)
-        for kind in sorted(timelines):
+        later = waiting.pop(LATER, [])
+        for kind in sorted(waiting):
             with one_thread():
-                columns = _merged(timelines[kind])
-            yield pa.RecordBatch.from_pydict(columns, schema=SENT).select(PACKED.names)
+                columns = _merged([unpack(blob) for blob in waiting[kind]])
+            yield _packed(columns)
+        if later:
+            yield _packed(sent_columns({}, [(0, CHANGES, blob.to_pybytes()) for blob in later]))
+
+
+def _packed(columns: dict[str, list[Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(columns, schema=SENT).select(PACKED.names)
 
 
 def _passed(batch: pa.RecordBatch, kinds: Any) -> pa.RecordBatch:
-    """What is not merged. Of timelines the counters beside them stay."""
+    """What is not merged. Of all else the counters beside it stay."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if (kinds != CHANGES).any():
         columns["packed"] = pc.if_else(pa.array(kinds == CHANGES), columns["packed"], b"")

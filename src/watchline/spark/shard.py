@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from watchline.errors import InvalidState
 from watchline.index.result import one_thread
 from watchline.model import Stream
-from watchline.moving.merge import Timeline, pack, split
+from watchline.moving.merge import PLAIN, QUERIES, Timeline, pack, split
 from watchline.spark.routing import NEVER, ROUTED, from_ipc, shard_keys, to_ipc
 from watchline.spark.state import INLINE, TIDY, StateFiles, StateRow, new_token, row_of
 from watchline.spark.worker import (
@@ -46,11 +47,12 @@ PACKED = pa.schema(
     [*((name, pa.int64()) for name in _LONGS), ("accuracy", pa.float64()), ("packed", pa.binary())]
 )
 PACKED_DDL = ", ".join([*(f"{name} long" for name in _LONGS), "accuracy double", "packed binary"])
-# What shards send. `kind` says what is packed: changes, or (from 1 on) the first or the second
-# timelines of a batch; `target` is the key of the partition where timelines are merged.
+# What shards send. `kind` says what is packed: changes, the first or the second timelines of a
+# batch, or changes that come after what these tell; `target` is the key of the partition where
+# timelines are merged.
 SENT = pa.schema([*PACKED, ("target", pa.int64()), ("kind", pa.int32())])
 SENT_DDL = f"{PACKED_DDL}, target long, kind int"
-CHANGES = 0
+CHANGES, EARLY, TIMELINE, LATER = range(4)
 # Where a packed timeline has the declaration of its stream.
 STREAM = "stream"
 # Changes in one binary.
@@ -67,9 +69,10 @@ class Inbox(NamedTuple):
 
 
 class Outbox(NamedTuple):
-    """What it sends: changes, and timelines by their kind."""
+    """What it sends: changes of versions and of rows, and timelines by their kind."""
 
-    changes: list[pa.Table]
+    opened: pa.Table
+    changes: pa.Table
     timelines: list[tuple[int, Timeline]]
 
 
@@ -134,11 +137,11 @@ class ShardTask:
         )
         tracker.count_rejects(inbox.rejects)
         changes = tracker.process(own, inbox.span, foreign)
-        told = [(1, stream, early), (2, tracker.stream, tracker.timeline())]
-        return Outbox(
-            [opened, changes],
-            [(kind, labelled(timeline, of)) for kind, of, timeline in told if timeline is not None],
-        )
+        told = [(EARLY, stream, early), (TIMELINE, tracker.stream, tracker.timeline())]
+        timelines = [
+            (kind, labelled(timeline, of)) for kind, of, timeline in told if timeline is not None
+        ]
+        return Outbox(opened, changes, timelines)
 
     # --- state
 
@@ -213,10 +216,31 @@ def _packed(
     after = tracker.stats()
     counted = {name: after[name] - before[name] for name in COUNTERS}
     counted |= {name: after[name] for name in (*GAUGES, "accuracy")}
-    sent = [(shard, CHANGES, blob) for table in outbox.changes for blob in binaries(table)]
+    told = pa.concat_tables([QUERIES.empty_table(), *(t.queries for _, t in outbox.timelines)])
+    # What rows change is told in part by timelines only of those queries that are not ranked any
+    # more, but were when the batch began.
+    plain = told.filter(pc.equal(told["k"], PLAIN))
+    sent = _sent(outbox.opened, CHANGES, told["id"], shard, shards)
+    sent += _sent(outbox.changes, LATER, plain["id"], shard, shards)
     for kind, timeline in outbox.timelines:
         sent += [(target, kind, blob) for target, blob in _by_query(timeline, shards)]
     return sent_columns(counted, sent or [(shard, CHANGES, b"")])
+
+
+def _sent(
+    changes: pa.Table, kind: int, told: pa.ChunkedArray, shard: int, shards: int
+) -> list[tuple[int, int, bytes]]:
+    """Changes, packed. What they say of these queries goes to where timelines tell the rest of it,
+    as this kind: so that all is told in one place, and in order."""
+    sent = []
+    if len(told) and changes.num_rows:
+        apart = pc.is_in(changes["query_id"], value_set=told.combine_chunks())
+        chosen, changes = changes.filter(apart), changes.filter(pc.invert(apart))
+        targets = shards_of(chosen["query_id"].combine_chunks(), shards)
+        for number, key in enumerate(shard_keys(shards)):
+            part = chosen.filter(pa.array(targets == number))
+            sent += [(key, kind, blob) for blob in binaries(part)]
+    return sent + [(shard, CHANGES, blob) for blob in binaries(changes)]
 
 
 def _by_query(timeline: Timeline, shards: int) -> Iterator[tuple[int, bytes]]:
