@@ -106,7 +106,9 @@ def changes(
         rows = _with_versions(rows, ref, version)
     routed = rows.mapInArrow(RouteTask(ref, stream, shards, fixed), ROUTED_DDL)
     folder = None if state is None else _absolute(state)
-    task = ShardTask(ref, stream, shards, fixed, folder)
+    # Only where there are points can there be nearest neighbours, and in one shard they are known.
+    merged = shards > 1 and declared.point is not None
+    task = ShardTask(ref, stream, shards, fixed, folder, merged)
     grouped = routed.groupBy("shard")
     if df.isStreaming:
         packed = grouped.applyInPandasWithState(
@@ -115,8 +117,7 @@ def changes(
     else:
         # Spark counts the arguments of a method wrongly.
         packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
-    if shards > 1 and declared.point is not None:
-        # Only where there are points can there be nearest neighbours.
+    if merged:
         packed = _by_target(packed, shards).mapInArrow(MergeTask(), PACKED_DDL)
     # A batch may have several such operators, whose counters would have one name.
     counted = _observed(packed) if df.isStreaming else packed

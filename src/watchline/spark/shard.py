@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.errors import InvalidState
+from watchline.errors import EngineError, InvalidState
 from watchline.index.result import one_thread
 from watchline.model import Stream
 from watchline.moving.merge import PLAIN, QUERIES, Timeline, pack, split
@@ -85,7 +85,8 @@ _trackers: dict[tuple[str, int], tuple[str, Tracker]] = {}
 class ShardTask:
     """The function that runs once for each shard and batch.
 
-    `folder` has the files of large states; without one it is beside the catalog.
+    `folder` has the files of large states; without one it is beside the catalog. `merged` is
+    whether timelines are merged afterwards.
     """
 
     ref: CatalogRef
@@ -93,6 +94,7 @@ class ShardTask:
     shards: int
     version: int | None
     folder: str | None
+    merged: bool
 
     def stream_batch(
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
@@ -130,17 +132,18 @@ class ShardTask:
     def _done(self, tracker: Tracker, version: int, inbox: Inbox) -> Outbox:
         stream = tracker.stream
         opened = tracker.advance_to(version)
-        # Rows of a stream that was declared anew do not fit into one timeline with those before.
-        early = tracker.timeline() if tracker.stream != stream else None
         own, foreign = (
             pa.concat_tables([tracker.no_rows(), *rows]) for rows in (inbox.rows, inbox.foreign)
         )
         tracker.count_rejects(inbox.rejects)
         changes = tracker.process(own, inbox.span, foreign)
-        told = [(EARLY, stream, early), (TIMELINE, tracker.stream, tracker.timeline())]
+        # Rows of a stream that was declared anew do not fit into one timeline with those before.
+        told = [(EARLY, stream, tracker.early()), (TIMELINE, tracker.stream, tracker.timeline())]
         timelines = [
             (kind, labelled(timeline, of)) for kind, of, timeline in told if timeline is not None
         ]
+        if timelines and not self.merged:
+            raise EngineError(f"stream {self.stream!r} has points now: start the job again")
         return Outbox(opened, changes, timelines)
 
     # --- state

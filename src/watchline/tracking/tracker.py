@@ -73,6 +73,7 @@ class Tracker:
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
+        self._early: Timeline | None = None
         self._forget(watcher.stream)
         self._lifetimes = watcher.timed(self.version)
         self._births: dict[str, int | None] = dict.fromkeys(self._lifetimes)
@@ -170,6 +171,11 @@ class Tracker:
         """What nearest neighbours did since this was last asked, if there are several parts."""
         return None if self._mover is None else self._mover.timeline()
 
+    def early(self) -> Timeline | None:
+        """What they did before that, with the objects of a stream that was declared anew since."""
+        found, self._early = self._early, None
+        return found
+
     def no_rows(self) -> pa.Table:
         return schema_of_rows(self.stream).empty_table()
 
@@ -233,6 +239,11 @@ class Tracker:
             self._births.pop(query_id, None)
             self._lifetimes.pop(query_id, None)
         if step.reset:
+            if mover is not None:
+                old, _, more = mover.divert(old, [], pa.array([], pa.string()))
+                self._counts["answers"] += more
+                # If it is declared anew once more, there were no objects meanwhile.
+                self._early = self._early or mover.timeline()
             changes = self._opened(old, [])
             self._forget(step.came.stream)
             self._waiting = dict.fromkeys(came.ids.to_pylist(), _ALL)
