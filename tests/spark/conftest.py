@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import watchline as wl
+from tests.spark.streaming import Stream
 from watchline.spark.settings import _LOG
 
 
@@ -22,3 +25,19 @@ def spark() -> Iterator[SparkSession]:
     made = wl.session("local[2]", **settings)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> Stream:
+    return Stream(spark, tmp_path)
+
+
+@pytest.fixture
+def new_workers(spark: SparkSession) -> Iterator[Callable[[], None]]:
+    """Spark starts other Python processes for what is built after a call: they remember nothing."""
+
+    def renew() -> None:
+        spark.sparkContext.environment["WATCHLINE_TEST"] = uuid.uuid4().hex
+
+    yield renew
+    spark.sparkContext.environment.pop("WATCHLINE_TEST", None)
