@@ -19,6 +19,8 @@ from tests import reference
 from tests.ledgers import Told, ordered, told
 from tests.scripts import ARROW, Played, Row, Script, data_rows, is_good, simple, table
 from tests.strategies import MAX, conditions, regions
+from watchline.moving.events import Events
+from watchline.moving.operator import Operator
 from watchline.tracking.rows import declared
 from watchline.tracking.shards import shards_of
 from watchline.tracking.tracker import Span
@@ -216,6 +218,32 @@ def test_changes_of_a_crowd_equal_the_oracle(seed: int) -> None:
         both.play(*event)
     reference.replay(both.events)
     assert len(both.events) > 100
+
+
+def _cramped(operator: Operator, *_: Any) -> int:
+    return len(operator._queries) // 16 + 8
+
+
+@pytest.mark.parametrize("blocks", [Operator._blocks, _cramped])
+@pytest.mark.parametrize("side", [0.03, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_cells_of_any_size_change_nothing(
+    seed: int, side: float, blocks: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where queries are listed in larger cells, because they are large or there is no room."""
+    monkeypatch.setattr(Operator, "_chosen_side", lambda *_: side)
+    monkeypatch.setattr(Operator, "_blocks", blocks)
+    levels = set()
+
+    def noted(operator: Operator, events: Events) -> Any:
+        told = run(operator, events)
+        levels.update(operator._span[:, 4].tolist())
+        return told
+
+    run = Operator.run
+    monkeypatch.setattr(Operator, "run", noted)
+    test_changes_of_a_crowd_equal_the_oracle(seed)
+    assert max(levels) >= (4 if blocks is _cramped else 1)
 
 
 # --- cuts

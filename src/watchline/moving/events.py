@@ -39,7 +39,7 @@ from watchline.moving.tables import (
     Told,
     Words,
     World,
-    everywhere,
+    list_at,
     set_region,
     tell,
 )
@@ -81,11 +81,15 @@ def _most(world: World, events: Events, e: int, who: int) -> int:  # pragma: no 
         return most_of(world, who, 0.0, 0.0)
     x, y = events.place[e, 0], events.place[e, 1]
     ranges, nearest = world.ranges.heads, world.nearest.heads
-    always, there = everywhere(world.ranges), cell_of(world.frame, x, y)
-    n = ranges[always, 2] + 3 * nearest[always, 2] + ranges[there, 2] + 3 * nearest[there, 2]
-    if objects.here[who]:
-        cell = np.int64(objects.cell[who])
-        n += ranges[cell, 2] + 3 * nearest[cell, 2]
+    cell, to_cell = np.int64(objects.cell[who]), cell_of(world.frame, x, y)
+    n = 0
+    for level in range(len(world.levels)):
+        if world.levels[level, 2]:
+            there = list_at(world, level, to_cell)
+            n += ranges[there, 2] + 3 * nearest[there, 2]
+            if objects.here[who] and objects.mine[who]:
+                there = list_at(world, level, cell)
+                n += ranges[there, 2] + 3 * nearest[there, 2]
     link = np.int64(objects.first[who])
     while link != NONE:
         n += most_of(world, link >> 1, x, y)
@@ -132,21 +136,20 @@ def _object(
     at = _focal(world, told, at, e, s, events.time[e], comes, partial)
     old = (had, x, y, spare)
     new = (has, to_x, to_y, s)
-    always = everywhere(world.ranges)
-    if world.ranges.heads[always, 2]:
-        at = object_moves(world, told, at, e, s, always, old, new, LEAVE | ENTER)
-    if had and has and cell == to_cell:
-        at = object_moves(world, told, at, e, s, cell, old, new, LEAVE | ENTER)
-        at = object_near(world, told, at, e, s, cell, old, new, partial)
-    else:
+    for level in range(len(world.levels)):
+        if not world.levels[level, 2]:
+            continue
+        into = list_at(world, level, to_cell) if has else NOBODY
         if had:
-            at = object_moves(world, told, at, e, s, cell, old, new, LEAVE)
-            at = object_near(world, told, at, e, s, cell, old, new, partial)
+            out_of = list_at(world, level, cell)
+            asked = LEAVE | ENTER if out_of == into else LEAVE
+            at = object_moves(world, told, at, e, s, out_of, old, new, asked)
+            at = object_near(world, told, at, e, s, out_of, old, new, partial)
+            if out_of == into:
+                continue
         if has:
-            at = object_moves(world, told, at, e, s, to_cell, old, new, ENTER)
-            at = object_near(world, told, at, e, s, to_cell, old, new, partial)
-    if world.nearest.heads[always, 2] and (had or has):
-        at = object_near(world, told, at, e, s, always, old, new, partial)
+            at = object_moves(world, told, at, e, s, into, old, new, ENTER)
+            at = object_near(world, told, at, e, s, into, old, new, partial)
     return at
 
 

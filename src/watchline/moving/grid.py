@@ -26,6 +26,8 @@ Cells = tuple[int, int, int, int]
 BLOCK = 16
 ITEMS = BLOCK - 1
 NONE = -1
+# The cells of each level are so much wider than those below: a power of two.
+WIDER = 2
 
 
 class Frame(NamedTuple):
@@ -59,11 +61,24 @@ def frame(points: Doubles, side: float, most: int = 1 << 20) -> Frame:
     per = [0.0, 0.0]
     for d in range(2):
         if 0 < extent[d] < np.inf and side > 0:
-            count[d] = int(min(max(np.ceil(extent[d] / side), 1), np.sqrt(most)))
+            with np.errstate(over="ignore"):
+                count[d] = int(min(max(np.ceil(extent[d] / side), 1), np.sqrt(most)))
             per[d] = float(count[d] / extent[d])
             if not np.isfinite(per[d]):
                 count[d], per[d] = 1, 0.0
     return Frame(float(low[0]), float(low[1]), per[0], per[1], count[0], count[1])
+
+
+def levels_of(frame: Frame) -> npt.NDArray[np.int64]:
+    """Of each level of larger and larger cells: its first number, its columns, and a 0; the last
+    level has one cell."""
+    found, first, columns, rows = [], 0, frame.columns, frame.rows
+    while True:
+        found.append((first, columns, 0))
+        if columns == rows == 1:
+            return np.array(found, np.int64)
+        first += columns * rows
+        columns, rows = (((n - 1) >> WIDER) + 1 for n in (columns, rows))
 
 
 @leaf

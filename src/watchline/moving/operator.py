@@ -28,6 +28,7 @@ from watchline.moving.grid import (
     empty_lists,
     fill_lists,
     frame,
+    levels_of,
     spare_blocks,
 )
 from watchline.moving.labels import Labels
@@ -45,6 +46,7 @@ from watchline.moving.tables import (
     CLOSED,
     END,
     FREE,
+    MOST_CELLS,
     OBJECT,
     OF_NEAREST,
     OPEN,
@@ -63,6 +65,8 @@ from watchline.moving.tables import (
 
 # The grid is chosen again when there are so many times more objects or queries, or fewer.
 CHANGED = 2.0
+# Room for as many entries of a query in lists, at first: a few times what most have.
+ENTRIES = 24
 # The part of the space that a query looks at, as long as nothing is known.
 GUESS = 0.01
 
@@ -84,7 +88,7 @@ class Operator:
             np.zeros((1, 1), np.uint64), np.zeros((1, 0)), np.zeros((0, 3)), np.zeros(1, np.int64)
         )
         self._focal, self._then = (np.full((0, 2), NONE, np.int32) for _ in range(2))
-        self._span = np.full((0, 4), UNLISTED, np.int32)
+        self._span = np.full((0, 5), UNLISTED, np.int32)
         self._free_slots: Small = np.empty(0, np.int32)
         self._free_numbers: list[int] = []
         self.numbers: dict[str, int] = {}
@@ -94,6 +98,8 @@ class Operator:
         self._focal_ids, self._focal_slots = pa.array([], kind), np.empty(0, np.int32)
         self._slots, self._squares = np.empty(0, np.int32), np.empty(0)
         self._arena = 0
+        # Room in lists for a query, on average.
+        self._entries = ENTRIES
         # Queries whose life ended in the events that ran last.
         self._ended: Integers = np.empty(0, np.int64)
         self._built = (0, 0)
@@ -275,7 +281,10 @@ class Operator:
 
     def run(self, events: Events) -> Told:
         """What happens; queries that ended are gone then."""
-        if self._has_changed() or self._is_short():
+        if self._is_short():
+            self._entries *= 2
+            self._lay_out()
+        elif self._has_changed():
             self._lay_out()
         self._queries["stamp"] = self._queries["fresh"] = -1
 
@@ -391,9 +400,9 @@ class Operator:
         return int(np.count_nonzero(self._objects["here"])) + 64, len(self.numbers) + 64
 
     def _is_short(self) -> bool:
-        """Whether queries may be asked about everything for want of blocks."""
+        """Whether queries may be listed in larger cells for want of blocks."""
         most = len(self._queries) // ITEMS
-        return any(
+        return self._entries < MOST_CELLS and any(
             spare_blocks(x) < len(x.blocks) // BLOCK // 8 + most
             for x in (self._ranges, self._nearest)
         )
@@ -410,8 +419,10 @@ class Operator:
         self._frame = frame(points, self._side or self._chosen_side(area, len(points)))
         cells = self._frame.columns * self._frame.rows
         self._spots = empty_lists(cells, cells + len(objects) // ITEMS + 1)
+        self._levels = levels_of(self._frame)
+        lists = int(self._levels[-1, 0]) + 1
         self._ranges, self._nearest = (
-            empty_lists(cells + 1, self._blocks(chosen, cells))
+            empty_lists(lists, self._blocks(chosen, lists))
             for chosen in (self._queries["k"] == 0, self._queries["k"] > 0)
         )
         self._assemble()
@@ -437,10 +448,10 @@ class Operator:
         least = np.sqrt(area / max(count, 1))
         return max(typical, float(least))
 
-    def _blocks(self, chosen: npt.NDArray[np.bool_], cells: int) -> int:
-        """Blocks for the lists of these queries: some in each cell, and twice the entries."""
+    def _blocks(self, chosen: npt.NDArray[np.bool_], lists: int) -> int:
+        """Blocks for these queries: some in each list, and as many entries as they are given."""
         count = int(np.count_nonzero(chosen & (self._queries["state"] != FREE)))
-        return 2 * cells + 64 + (24 * count + 2 * len(self._queries)) // ITEMS
+        return 2 * lists + 64 + (self._entries * count + 2 * len(self._queries)) // ITEMS
 
     def _assemble(self) -> None:
         most = max(len(self._objects), len(self._queries)) + 1
@@ -457,6 +468,7 @@ class Operator:
             self._spots,
             self._ranges,
             self._nearest,
+            self._levels,
             self._slots,
             self._squares,
             np.empty(most, np.int32),
@@ -519,7 +531,7 @@ def _list_all(world: World) -> None:  # pragma: no cover - compiled
     """All open queries, into lists that are empty."""
     queries = world.queries
     for q in range(len(queries)):
-        world.span[q, 0] = UNLISTED
+        world.span[q, 4] = UNLISTED
     for q in range(len(queries)):
         if queries.state[q] == OPEN:
             if queries.k[q]:

@@ -2,7 +2,7 @@
 
 An object has a slot and a query has a number, which are their places in the columns. An object is
 in the list of its cell; a query is in the lists of the cells that its region, or the circle of what
-it knows, touches, or in the list of those that are asked about everything.
+it knows, touches. A query that is too large for that is in the lists of larger cells.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from watchline.index.vector import leaf
 from watchline.moving.grid import (
+    WIDER,
     Doubles,
     Frame,
     Lists,
@@ -55,9 +56,9 @@ BEFORE, AFTER, LEAVE, ENTER = np.int64(1), np.int64(2), np.int64(4), np.int64(8)
 NOBODY = np.int64(-1)
 # Filters from 0 on are bits; these are none, and the first whose terms are known here.
 NO_FILTER, INSIDE = -1, -(1 << 30)
-# A query that would be in more cells than this is asked about everything.
-MOST_CELLS = 256
-UNLISTED, EVERYWHERE = -1, -2
+# A query that would be in more cells than this is listed in larger ones.
+MOST_CELLS = 64
+UNLISTED = -1
 LAST_LABEL = np.iinfo(np.int64).max
 # The first moment there is.
 FIRST = np.iinfo(np.int64).min
@@ -111,9 +112,10 @@ class Lines(NamedTuple):
 class World(NamedTuple):
     """All that the kernels work on.
 
-    Of objects also their places and lines; of queries also their focal objects
-    by role, the links of the lists of these, and the cells they are listed in. The last list of
-    `ranges` and `nearest` is of queries that are asked about everything.
+    Of objects also their places and lines; of queries also their focal objects by role, the links
+    of the lists of these, and the cells they are listed in: columns and rows, from and to, at which
+    level. `levels`: of the cells of each level the first list in `ranges` and `nearest`, how many
+    columns, and how many queries are in such lists.
     """
 
     frame: Frame
@@ -127,6 +129,7 @@ class World(NamedTuple):
     spots: Lists
     ranges: Lists
     nearest: Lists
+    levels: Integers
     # What nearest-neighbour queries know: slots, and squares of distances.
     slots: Small
     squares: Doubles
@@ -219,56 +222,60 @@ def tell(
 def list_query(
     world: World, lists: Lists, q: int, cells: Any
 ) -> None:  # pragma: no cover - compiled
-    """Brings a query into the lists of these cells, and of no others."""
-    span, columns = world.span, world.frame.columns
+    """Brings a query into the lists of these cells, or of larger ones around them."""
+    span, top = world.span, len(world.levels) - 1
     c1, c2, r1, r2 = cells
+    level, many = 0, (c2 - c1 + 1) * (r2 - r1 + 1)
+    # Those of the one cell at the top always find room.
+    room = min(spare_blocks(lists) - len(span) // 16 - 2, MOST_CELLS)
+    while many > room and level < top:
+        level += 1
+        c1, c2, r1, r2 = c1 >> WIDER, c2 >> WIDER, r1 >> WIDER, r2 >> WIDER
+        many = (c2 - c1 + 1) * (r2 - r1 + 1)
     o1, o2, p1, p2 = (
         np.int64(span[q, 0]),
         np.int64(span[q, 1]),
         np.int64(span[q, 2]),
         np.int64(span[q, 3]),
     )
-    if (o1 == c1) & (o2 == c2) & (p1 == r1) & (p2 == r2):
-        return
-    many = (c2 - c1 + 1) * (r2 - r1 + 1)
-    # Those that are asked about everything always find room.
-    reserve = len(span) // 16 + 2
-    if many > MOST_CELLS or spare_blocks(lists) < many + reserve:
-        if o1 != EVERYWHERE:
-            unlist_query(world, lists, q)
-            put(lists, everywhere(lists), q)
-            span[q, 0] = EVERYWHERE
-        return
-    if o1 < 0:
+    if span[q, 4] == level:
+        if (o1 == c1) & (o2 == c2) & (p1 == r1) & (p2 == r2):
+            return
+    else:
         unlist_query(world, lists, q)
         o1, o2, p1, p2 = np.int64(0), np.int64(-1), np.int64(0), np.int64(-1)
+        world.levels[level, 2] += 1
+    first, columns = world.levels[level, 0], world.levels[level, 1]
     for r in range(p1, p2 + 1):
         for c in range(o1, o2 + 1):
             if c < c1 or c > c2 or r < r1 or r > r2:
-                _out(lists, r * columns + c, q)
+                _out(lists, first + r * columns + c, q)
     for r in range(r1, r2 + 1):
         for c in range(c1, c2 + 1):
             if c < o1 or c > o2 or r < p1 or r > p2:
-                put(lists, r * columns + c, q)
-    span[q, 0], span[q, 1], span[q, 2], span[q, 3] = c1, c2, r1, r2
+                put(lists, first + r * columns + c, q)
+    span[q, 0], span[q, 1], span[q, 2], span[q, 3], span[q, 4] = c1, c2, r1, r2, level
 
 
 @leaf
 def unlist_query(world: World, lists: Lists, q: int) -> None:  # pragma: no cover - compiled
-    span, columns = world.span, world.frame.columns
-    if span[q, 0] == EVERYWHERE:
-        _out(lists, everywhere(lists), q)
-    elif span[q, 0] != UNLISTED:
-        for r in range(span[q, 2], span[q, 3] + 1):
-            for c in range(span[q, 0], span[q, 1] + 1):
-                _out(lists, r * columns + c, q)
-    span[q, 0] = UNLISTED
+    span, level = world.span, np.int64(world.span[q, 4])
+    if level == UNLISTED:
+        return
+    first, columns = world.levels[level, 0], world.levels[level, 1]
+    for r in range(span[q, 2], span[q, 3] + 1):
+        for c in range(span[q, 0], span[q, 1] + 1):
+            _out(lists, first + r * columns + c, q)
+    world.levels[level, 2] -= 1
+    span[q, 4] = UNLISTED
 
 
 @leaf
-def everywhere(lists: Lists) -> int:  # pragma: no cover - compiled
-    """The list of those that are asked about everything."""
-    return len(lists.heads) - 2
+def list_at(world: World, level: int, cell: int) -> int:  # pragma: no cover - compiled
+    """The list of the queries of a level that may reach into this cell."""
+    shift = WIDER * level
+    row, column = cell // world.frame.columns, cell % world.frame.columns
+    return world.levels[level, 0] + (row >> shift) * world.levels[level, 1] + (column >> shift)
 
 
 @leaf
