@@ -425,7 +425,8 @@ def test_what_is_refused(spark: SparkSession, stream: Stream) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["query_id", "sign", "object_id", "time", "reason", "_watchline_version"]
+    "name",
+    ["query_id", "sign", "object_id", "time", "reason", "_watchline_version", "_watchline_counts"],
 )
 def test_names_that_are_taken(stream: Stream, name: str) -> None:
     """Refused before anything runs, in batch and in stream."""

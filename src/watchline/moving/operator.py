@@ -179,10 +179,10 @@ class Operator:
         if not 0 < area < np.inf or not len(queries):
             return GUESS
         w, h = queries.size.T
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             regions = np.where(queries.form == CIRCLE, np.pi * h, 4 * w * h) / area
         known = _rooms(np.minimum(queries.k, count)) / count
-        return float(np.minimum(np.where(queries.k > 0, known, regions), 1.0).mean())
+        return float(np.fmin(np.where(queries.k > 0, known, regions), 1.0).mean())
 
     def labels(self, slots: Small) -> Integers:
         return self._objects["label"][slots]

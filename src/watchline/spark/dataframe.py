@@ -24,7 +24,7 @@ from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.model import Emit, Stream, Type
 from watchline.spark.merging import MergeTask
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
-from watchline.spark.shard import COUNTERS, GAUGES, PACKED_DDL, SENT_DDL, ShardTask, UnpackTask
+from watchline.spark.shard import COUNTERS, COUNTS, GAUGES, SENT_DDL, ShardTask, UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.spark.versions import VersionSource
 from watchline.spark.worker import CatalogRef, MatchTask
@@ -49,6 +49,7 @@ _SPARK: dict[Type, st.DataType] = {
     Type.BOOLEAN: st.BooleanType(),
     Type.TIMESTAMP: st.TimestampType(),
 }
+_COUNTS = st.StructField(COUNTS, st.ArrayType(st.DoubleType()))
 MAX_SHARDS = 4_096
 
 
@@ -117,11 +118,13 @@ def changes(
     else:
         # Spark counts the arguments of a method wrongly.
         packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
-    if merged:
-        packed = _by_target(packed, shards).mapInArrow(MergeTask(), PACKED_DDL)
-    # A batch may have several such operators, whose counters would have one name.
-    counted = _observed(packed) if df.isStreaming else packed
-    return counted.mapInArrow(UnpackTask(change_schema(declared)), schema)
+    counted = df.isStreaming  # A batch may have several such operators, with counters of one name.
+    columns = change_schema(declared)
+    if not merged:
+        return (_observed(packed) if counted else packed).mapInArrow(UnpackTask(columns), schema)
+    told = st.StructType([*schema.fields, *([_COUNTS] if counted else [])])
+    found = _by_target(packed, shards).mapInArrow(MergeTask(columns, counted), told)
+    return _observed(found).where(fn.col(COUNTS).isNull()).drop(COUNTS) if counted else found
 
 
 def _by_target(packed: DataFrame, shards: int) -> DataFrame:
@@ -131,9 +134,11 @@ def _by_target(packed: DataFrame, shards: int) -> DataFrame:
     return keyed.repartition(shards, "target")
 
 
-def _observed(packed: DataFrame) -> DataFrame:
-    sums = [fn.sum(name).alias(name) for name in (*COUNTERS, *GAUGES)]
-    return packed.observe("watchline", *sums, fn.min("accuracy").alias("accuracy"))
+def _observed(counted: DataFrame) -> DataFrame:
+    names = (*COUNTERS, *GAUGES)
+    sums = [fn.sum(fn.get(COUNTS, fn.lit(i)).cast("long")).alias(n) for i, n in enumerate(names)]
+    accuracy = fn.min(fn.get(COUNTS, fn.lit(len(names)))).alias("accuracy")
+    return counted.observe("watchline", *sums, accuracy)
 
 
 def _check_frame(df: object) -> None:
@@ -180,11 +185,12 @@ def quoted(name: str) -> str:
 def spark_schema(stream: Stream) -> st.StructType:
     """The columns of a change in Spark's types."""
     change_schema(stream)
-    if WAKE in (a.name for a in stream.attributes):
-        raise InvalidQuery(
-            f"attribute {WAKE!r} of stream {stream.name!r} is in the way of our own column:"
-            " declare it by another name"
-        )
+    for attribute in stream.attributes:
+        if attribute.name in (WAKE, COUNTS):
+            raise InvalidQuery(
+                f"attribute {attribute.name!r} of stream {stream.name!r} is in the way of our own"
+                " column: declare it by another name"
+            )
     of = {a.name: _SPARK[a.type] for a in stream.attributes}
     own = {
         "query_id": st.StringType(),

@@ -11,62 +11,78 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from watchline import sql
 from watchline.index.result import one_thread
 from watchline.model import Stream
 from watchline.moving.merge import Timeline, merge, unpack
-from watchline.spark.shard import CHANGES, LATER, PACKED, SENT, STREAM, binaries, sent_columns
+from watchline.spark.shard import (
+    CHANGES,
+    COUNTS,
+    COUNTS_TYPE,
+    LATER,
+    STREAM,
+    conformed,
+    counts_of,
+    unpacked,
+)
 from watchline.tracking import change_table
 
 
 @dataclass(frozen=True)
 class MergeTask:
-    """The function that `mapInArrow` runs after the second shuffle: timelines become changes."""
+    """The function that `mapInArrow` runs after the second shuffle: timelines become changes, and
+    all changes are unpacked.
+
+    `schema` is that of changes, and `counted` whether there are also rows that have nothing but
+    counters, in one more column.
+    """
+
+    schema: pa.Schema
+    counted: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: dict[int, list[pa.Buffer]] = defaultdict(list)
         for batch in batches:
-            kinds = batch.column("kind").to_numpy()
-            for i in np.flatnonzero(kinds != CHANGES):
-                waiting[int(kinds[i])].append(batch.column("packed")[i].as_buffer())
-            yield _passed(batch, kinds)
+            if self.counted:
+                yield self._counters(batch.column(COUNTS).drop_null())
+            blobs = (packed.as_buffer() for packed in batch.column("packed"))
+            for kind, blob in zip(batch.column("kind").to_pylist(), blobs, strict=True):
+                if kind == CHANGES:
+                    yield from self._told(unpacked(blob, self.schema))
+                else:
+                    waiting[kind].append(blob)
         later = waiting.pop(LATER, [])
         for kind in sorted(waiting):
             with one_thread():
-                columns = _merged([unpack(blob) for blob in waiting[kind]])
-            yield _packed(columns)
-        if later:
-            yield _packed(sent_columns({}, [(0, CHANGES, blob.to_pybytes()) for blob in later]))
+                changes, answers = _merged([unpack(blob) for blob in waiting[kind]])
+            yield from self._told(conformed(changes, self.schema))
+            if self.counted:
+                counted = counts_of({"changes": changes.num_rows, "answers": answers})
+                yield self._counters(pa.array([counted], COUNTS_TYPE))
+        for blob in later:
+            yield from self._told(unpacked(blob, self.schema))
+
+    def _told(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+        if self.counted:
+            changes = changes.append_column(COUNTS, pa.nulls(len(changes), COUNTS_TYPE))
+        yield from changes.to_batches()
+
+    def _counters(self, counts: pa.Array) -> pa.RecordBatch:
+        nothing = [pa.nulls(len(counts), kind) for kind in self.schema.types]
+        return pa.RecordBatch.from_arrays([*nothing, counts], [*self.schema.names, COUNTS])
 
 
-def _packed(columns: dict[str, list[Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict(columns, schema=SENT).select(PACKED.names)
-
-
-def _passed(batch: pa.RecordBatch, kinds: Any) -> pa.RecordBatch:
-    """What is not merged. Of all else the counters beside it stay."""
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    if (kinds != CHANGES).any():
-        columns["packed"] = pc.if_else(pa.array(kinds == CHANGES), columns["packed"], b"")
-    return pa.RecordBatch.from_arrays([columns[name] for name in PACKED.names], schema=PACKED)
-
-
-def _merged(timelines: list[Timeline]) -> dict[str, list[Any]]:
-    """The packed changes, with their counters."""
+def _merged(timelines: list[Timeline]) -> tuple[pa.Table, int]:
+    """The changes, and how many more are in answers than the shards say."""
     stream = _declared(timelines[0].rows.schema.metadata[STREAM.encode()].decode())
     found = merge(timelines, stream)
     changes = change_table(
         stream, found.rows, found.places, found.queries, found.signs, found.times, found.reasons
     )
-    counted = {"changes": changes.num_rows, "answers": found.answers}
-    sent = [(0, CHANGES, blob) for blob in binaries(changes)] or [(0, CHANGES, b"")]
-    return sent_columns(counted, sent)
+    return changes, found.answers
 
 
 @lru_cache(maxsize=8)

@@ -42,16 +42,16 @@ from watchline.tracking.tracker import Saved
 # Gauges are of now, summed over shards; the others are of the batch.
 COUNTERS = ("rows", "rejected", "late", "changes", "shed")
 GAUGES = ("objects", "answers", "bytes")
-_LONGS = (*COUNTERS, *GAUGES)
-PACKED = pa.schema(
-    [*((name, pa.int64()) for name in _LONGS), ("accuracy", pa.float64()), ("packed", pa.binary())]
-)
-PACKED_DDL = ", ".join([*(f"{name} long" for name in _LONGS), "accuracy double", "packed binary"])
+# The column of all these, and the accuracy.
+COUNTS = "_watchline_counts"
+COUNTS_TYPE = pa.list_(pa.float64())
 # What shards send. `kind` says what is packed: changes, the first or the second timelines of a
 # batch, or changes that come after what these tell; `target` is the key of the partition where
-# timelines are merged.
-SENT = pa.schema([*PACKED, ("target", pa.int64()), ("kind", pa.int32())])
-SENT_DDL = f"{PACKED_DDL}, target long, kind int"
+# timelines are merged. A shard's counters stand beside the first of its binaries.
+SENT = pa.schema(
+    [("target", pa.int64()), ("kind", pa.int32()), (COUNTS, COUNTS_TYPE), ("packed", pa.binary())]
+)
+SENT_DDL = f"target long, kind int, {COUNTS} array<double>, packed binary"
 CHANGES, EARLY, TIMELINE, LATER = range(4)
 # Where a packed timeline has the declaration of its stream.
 STREAM = "stream"
@@ -215,7 +215,7 @@ def _opened(routed: Iterable[tuple[Any, ...]]) -> Inbox:
 def _packed(
     outbox: Outbox, tracker: Tracker, before: dict[str, Any], shard: int, shards: int
 ) -> dict[str, list[Any]]:
-    """All in binaries; the counters stand beside the first."""
+    """All in binaries, and the counters."""
     after = tracker.stats()
     counted = {name: after[name] - before[name] for name in COUNTERS}
     counted |= {name: after[name] for name in (*GAUGES, "accuracy")}
@@ -266,14 +266,15 @@ def sent_columns(
     counted: dict[str, Any], sent: list[tuple[int, int, bytes]]
 ) -> dict[str, list[Any]]:
     """Columns of `SENT`: the counts beside the first of (target, kind, binary)."""
-    rest = len(sent) - 1
-    columns: dict[str, list[Any]] = {
-        name: [int(counted.get(name, 0)), *[0] * rest] for name in (*COUNTERS, *GAUGES)
-    }
-    # The most and the least of these count, not the sum.
-    columns["accuracy"] = [counted.get("accuracy", 1.0)] * len(sent)
-    columns["target"], columns["kind"], columns["packed"] = map(list, zip(*sent, strict=True))
-    return columns
+    targets, kinds, packed = map(list, zip(*sent, strict=True))
+    counts = [counts_of(counted), *[None] * (len(sent) - 1)]
+    return dict(zip(SENT.names, (targets, kinds, counts, packed), strict=True))
+
+
+def counts_of(counted: dict[str, Any]) -> list[float]:
+    """In their order; what is not counted here changes nothing."""
+    sums = [float(counted.get(name, 0)) for name in (*COUNTERS, *GAUGES)]
+    return [*sums, counted.get("accuracy", 1.0)]
 
 
 def labelled(timeline: Timeline, stream: Stream) -> Timeline:
@@ -290,9 +291,12 @@ class UnpackTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for blob in batch.column("packed"):
-                if len(blob.as_buffer()):
-                    yield from conformed(from_ipc(blob.as_buffer()), self.schema).to_batches()
+            for packed in batch.column("packed"):
+                yield from unpacked(packed.as_buffer(), self.schema).to_batches()
+
+
+def unpacked(blob: pa.Buffer, schema: pa.Schema) -> pa.Table:
+    return conformed(from_ipc(blob), schema) if len(blob) else schema.empty_table()
 
 
 def conformed(changes: pa.Table, schema: pa.Schema) -> pa.Table:
