@@ -24,7 +24,7 @@ from watchline.reasons import Reason
 from watchline.tracking.changes import change_table
 from watchline.tracking.flips import Moves
 from watchline.tracking.mover import Happened, Mover, places
-from watchline.tracking.rows import sequence, times_of
+from watchline.tracking.rows import sequence, stable_order, times_of
 from watchline.tracking.watcher import QueryFlips, Watcher, members
 
 Integers = npt.NDArray[np.int64]
@@ -232,7 +232,7 @@ class Batch:
                 for column in zip(*found, strict=True)
             )
         )
-        order = np.lexsort((joined.signs, joined.place, joined.kind, joined.when))
+        order = _in_order(joined)
         return change_table(
             self._stream,
             self._own.rows,
@@ -407,6 +407,29 @@ class Batch:
         found = np.searchsorted(keys, codes * width + upto) - 1
         inside = (found >= 0) & (own[np.maximum(found, 0)] == codes) if len(own) else found >= 0
         return np.where(inside, order[np.maximum(found, 0)] if len(order) else -1, codes)
+
+
+def _in_order(found: _Found) -> Integers:
+    """By time, kind, place and sign. Where most moments have one move alone, that is by time and
+    sign with some exceptions: these are sorted again."""
+    order = np.concatenate([np.flatnonzero(found.signs < 0), np.flatnonzero(found.signs > 0)])
+    order = order[stable_order(found.when[order])]
+    when, kind, place, sign = (
+        column[order] for column in (found.when, found.kind, found.place, found.signs)
+    )
+    moment = when[1:] == when[:-1]
+    alike = kind[1:] == kind[:-1]
+    later = (kind[1:] < kind[:-1]) | (alike & (place[1:] < place[:-1]))
+    later |= alike & (place[1:] == place[:-1]) & (sign[1:] < sign[:-1])
+    if not (wrong := moment & later).any():
+        return order
+    # All of a moment in which two are the wrong way round.
+    starts = np.flatnonzero(np.append(True, ~moment))
+    mixed = np.logical_or.reduceat(np.append(False, wrong), starts)
+    places = np.flatnonzero(np.repeat(mixed, np.diff(np.append(starts, len(order)))))
+    again = np.lexsort((sign[places], place[places], kind[places], when[places]))
+    order[places] = order[places[again]]
+    return order
 
 
 def _back(times: Any, interval: int) -> Any:

@@ -362,7 +362,7 @@ def _nowhere(points: Doubles) -> Doubles:  # pragma: no cover - compiled
 
 
 def _at(points: Doubles, rows: Integers) -> Doubles:
-    found = points[rows]
+    found = points.take(rows, axis=0, mode="wrap")  # Far faster than points[rows].
     found[rows < 0] = np.nan
     return found
 
