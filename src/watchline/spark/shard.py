@@ -56,7 +56,7 @@ CHANGES, EARLY, TIMELINE, LATER = range(4)
 # Where a packed timeline has the declaration of its stream.
 STREAM = "stream"
 # Changes in one binary.
-CHUNK = 7_000
+CHUNK = 250_000
 
 
 class Inbox(NamedTuple):
