@@ -20,7 +20,6 @@ import pytest
 
 from tests import reference
 from tests.ledgers import (
-    QUERIES,
     SECOND,
     Asked,
     Told,
@@ -33,6 +32,7 @@ from tests.ledgers import (
     spec,
 )
 from tests.spark.test_changes_run import (
+    EVERY,
     FOREVER,
     KIND,
     TIMEOUT,
@@ -55,7 +55,7 @@ class Writer(threading.Thread):
         self._over = threading.Event()
         # Version -> what was dropped, what was added.
         self.history: dict[int, tuple[list[str], list[reference.QuerySpec]]] = {}
-        self._living = {asked.id for asked in QUERIES}
+        self._living = {asked.id for asked in EVERY}
 
     def run(self) -> None:
         while not self._over.wait(self._draw.uniform(1, 6)):
@@ -73,7 +73,7 @@ class Writer(threading.Thread):
         life = draw.choice([None, None, 40 * SECOND])
         fresh = Asked(f"q{draw.randint(0, 5)}", f"WHERE x >= {low} AND x < {low + 25}", where)
         fresh = Asked(fresh.id, fresh.sql, where, lifetime=life)
-        asked = draw.choice([fresh, fresh, *QUERIES])
+        asked = draw.choice([fresh] * 4 + EVERY)
         known = [asked.id] if asked.id in self._living else []
         self._living.add(asked.id)
         self.history[self._catalog.execute(asked.replacement)] = (known, [asked.spec])
@@ -179,7 +179,7 @@ def batches(folder: Path) -> list[tuple[int, list[str]]]:
 def ledger_of(folder: Path, writer: Writer) -> tuple[list[Told], reference.Ledger]:
     """What an undisturbed run with these versions in these batches writes, by the oracle."""
     ledger = reference.Ledger(spec(KIND, TIMEOUT))
-    ledger.version(adds=[asked.spec for asked in QUERIES])
+    ledger.version(adds=[asked.spec for asked in EVERY])
     names = [name for name, _ in attributes(KIND)]
     at, changes = 1, []
     for version, files in batches(folder):

@@ -27,6 +27,7 @@ from tests.ledgers import (
     declaration,
     expected,
     fleet,
+    moving,
     same,
     spec,
     table,
@@ -42,6 +43,8 @@ from watchline.spark.sink import committed_files
 ROOT = Path(__file__).parents[2]
 KIND, TIMEOUT = "STRING", 20 * SECOND
 FILES, ROWS = 10, 40
+# Also what moves, and nearest neighbours: of those the shards know only a part each.
+EVERY = [*QUERIES, *moving(KIND)]
 # A JVM that starts soon matters more here than one that becomes fast.
 JOB = f"""
 catalog = "catalog"
@@ -80,7 +83,7 @@ def folder(tmp_path: Path) -> Path:
 
 def prepared(tmp_path: Path) -> Path:
     """A catalog, a job file, and ten files of forty rows."""
-    texts = [declaration(KIND, TIMEOUT), *(asked.text for asked in QUERIES)]
+    texts = [declaration(KIND, TIMEOUT), *(asked.text for asked in EVERY)]
     Catalog(tmp_path / "catalog").execute("; ".join(texts))
     (tmp_path / "in").mkdir()
     rows = fleet(FILES * ROWS, KIND)
@@ -119,7 +122,7 @@ def written(folder: Path) -> list[Told]:
 
 def right(rows: list[dict[str, Any]]) -> list[Told]:
     ledger = reference.Ledger(spec(KIND, TIMEOUT))
-    ledger.version(adds=[asked.spec for asked in QUERIES])
+    ledger.version(adds=[asked.spec for asked in EVERY])
     return expected(ledger.process(rows), [name for name, _ in attributes(KIND)])
 
 
@@ -185,7 +188,7 @@ def test_interrupt_stops_cleanly_and_the_catalog_is_followed(folder: Path) -> No
     assert process.stdout is not None
     rows = fleet(FILES * ROWS, KIND)
     ledger = reference.Ledger(spec(KIND, TIMEOUT))
-    ledger.version(adds=[asked.spec for asked in QUERIES])
+    ledger.version(adds=[asked.spec for asked in EVERY])
     names = [name for name, _ in attributes(KIND)]
     wanted = expected(ledger.process(rows), names)
     assert json.loads(process.stdout.readline())["changes"] == len(wanted)
