@@ -3,7 +3,7 @@
 `"spark.python.daemon.module" = "tests.spark.small_states"`
 """
 
-import watchline.tracking  # noqa: F401
+import watchline.spark.daemon  # noqa: F401
 from watchline.spark import shard
 
 shard.INLINE = 64
