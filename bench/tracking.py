@@ -27,8 +27,7 @@ from pyspark.sql import SparkSession
 import watchline as wl
 from bench.report import machine, say, spread, table
 from watchline.spark import dataframe
-from watchline.spark.routing import to_ipc
-from watchline.spark.shard import CHANGES, ShardTask, _opened, sent_columns
+from watchline.spark.shard import CHANGES, ShardTask, _opened, binaries, sent_columns
 from watchline.spark.state import INLINE, new_token
 from watchline.spark.worker import catalog_of, micro_batch
 from watchline.tracking import change_schema
@@ -120,8 +119,8 @@ class FloorTask(ShardTask):
         ]
         schema = change_schema(catalog_of(self.ref).stream(self.stream))
         changes = pa.Table.from_arrays([*own, *picked.columns], schema=schema)
-        blobs = [to_ipc(changes.slice(i, 250_000)).to_pybytes() for i in range(0, count, 250_000)]
-        yield pd.DataFrame(sent_columns({}, [(shard, CHANGES, blob) for blob in blobs or [b""]]))
+        sent = [(shard, CHANGES, blob) for blob in binaries(changes)]
+        yield pd.DataFrame(sent_columns({}, sent or [(shard, CHANGES, b"")]))
 
 
 @dataclass(frozen=True)

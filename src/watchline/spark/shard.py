@@ -36,6 +36,7 @@ from watchline.spark.worker import (
 )
 from watchline.tracking import Rejects, Tracker
 from watchline.tracking.batch import Span
+from watchline.tracking.changes import OWN
 from watchline.tracking.shards import shards_of
 from watchline.tracking.tracker import Saved
 
@@ -55,6 +56,8 @@ SENT_DDL = f"target long, kind int, {COUNTS} array<double>, packed binary"
 CHANGES, EARLY, TIMELINE, LATER = range(4)
 # Where a packed timeline has the declaration of its stream.
 STREAM = "stream"
+# Which columns of a binary are another one's too.
+_SAME = b"same"
 # Changes in one binary.
 CHUNK = 250_000
 
@@ -256,10 +259,23 @@ def _by_query(timeline: Timeline, shards: int) -> Iterator[tuple[int, bytes]]:
 
 
 def binaries(changes: pa.Table) -> list[bytes]:
+    """Changes as Arrow IPC. What another column says too is not sent: the object's id is always
+    an attribute, and most changes are told at the time of their row."""
+    same = {name: _twin(changes, name) for name in ("object_id", "time")}
+    same = {name: twin for name, twin in same.items() if twin is not None}
+    why = changes.schema.get_field_index("reason")
+    slim = changes.set_column(why, "reason", changes["reason"].dictionary_encode())
+    slim = slim.drop_columns(list(same)).replace_schema_metadata({_SAME: json.dumps(same)})
     return [
-        to_ipc(changes.slice(start, CHUNK)).to_pybytes()
-        for start in range(0, changes.num_rows, CHUNK)
+        to_ipc(slim.slice(start, CHUNK)).to_pybytes() for start in range(0, len(changes), CHUNK)
     ]
+
+
+def _twin(changes: pa.Table, name: str) -> str | None:
+    """The attribute that is the same as this column."""
+    column = changes[name]
+    others = (field.name for field in changes.schema if field.name not in OWN)
+    return next((other for other in others if column.equals(changes[other])), None)
 
 
 def sent_columns(
@@ -296,13 +312,19 @@ class UnpackTask:
 
 
 def unpacked(blob: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    return conformed(from_ipc(blob), schema) if len(blob) else schema.empty_table()
+    """The changes of a binary, in the columns that the job began with."""
+    if not len(blob):
+        return schema.empty_table()
+    slim = from_ipc(blob)
+    columns = dict(zip(slim.column_names, slim.columns, strict=True))
+    same = json.loads(slim.schema.metadata[_SAME])
+    columns |= {name: columns[twin] for name, twin in same.items()}
+    columns["reason"] = columns["reason"].cast(pa.string())
+    return conformed(pa.table(columns), schema)
 
 
 def conformed(changes: pa.Table, schema: pa.Schema) -> pa.Table:
     """Changes of a stream that was declared anew, in the columns that the job began with."""
-    if changes.schema.equals(schema):
-        return changes
     columns = [
         changes[field.name]
         if field.name in changes.schema.names
