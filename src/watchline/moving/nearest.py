@@ -393,10 +393,11 @@ def _known(
 
 @leaf
 def _shorten(world: World, q: int) -> None:  # pragma: no cover - compiled
-    """Forgets the farthest: the reach is less. Its lists remain: they may be too many."""
+    """Forgets the farthest: the reach is less."""
     queries = world.queries
     n = min(queries.k[q] + spare(queries.k[q]), queries.count[q] - 1)
     queries.count[q] = n
     last = queries.start[q] + n - 1
     queries.reach[q] = world.squares[last]
     queries.reach_label[q] = world.objects.label[world.slots[last]]
+    list_circle(world, q)

@@ -51,6 +51,7 @@ from watchline.moving.tables import (
     OF_NEAREST,
     OPEN,
     QUERY,
+    ROW,
     UNLISTED,
     Bytes,
     Integers,
@@ -242,7 +243,7 @@ class Operator:
 
     def open(self, numbers: Integers) -> Told:
         """Answers of those that can have one now; `event` is the place in `numbers`."""
-        if self._has_changed():
+        if self._has_changed(self._present()):
             self._lay_out()
         return self._collected(_open_some, numbers)
 
@@ -281,11 +282,12 @@ class Operator:
 
     def run(self, events: Events) -> Told:
         """What happens; queries that ended are gone then."""
-        if self._is_short():
+        short = self._is_short()
+        if short:
             self._entries *= 2
-            self._lay_out()
-        elif self._has_changed():
-            self._lay_out()
+        here, place = self._expected(events)
+        if short or self._has_changed(int(np.count_nonzero(here))):
+            self._lay_out(place[here & (self._objects["mine"] > 0)])
         self._queries["stamp"] = self._queries["fresh"] = -1
 
         def fill(room: list[Any], event: int, at: int) -> tuple[int, int]:
@@ -389,15 +391,30 @@ class Operator:
 
     # --- the grid
 
-    def _has_changed(self) -> bool:
+    def _has_changed(self, objects: int) -> bool:
+        """Whether there are far more or fewer queries than when the grid was chosen, or objects."""
         return any(
             a > CHANGED * b or CHANGED * a < b
-            for a, b in zip(self._sizes(), self._built, strict=True)
+            for a, b in zip(self._sizes(objects), self._built, strict=True)
         )
 
-    def _sizes(self) -> tuple[int, int]:
+    def _sizes(self, objects: int) -> tuple[int, int]:
         """Objects and queries; a few more or less never matter."""
-        return int(np.count_nonzero(self._objects["here"])) + 64, len(self.numbers) + 64
+        return objects + 64, len(self.numbers) + 64
+
+    def _present(self) -> int:
+        return int(np.count_nonzero(self._objects["here"]))
+
+    def _expected(self, events: Events) -> tuple[npt.NDArray[np.bool_], Doubles]:
+        """Which objects are here or will be in these events, and where: else the first rows of all
+        would meet in one cell."""
+        here, place = self._objects["here"] > 0, self._place
+        rows = events.kind == ROW
+        who = events.who[rows]
+        if not here[who].all():
+            place = place.copy()
+            here[who], place[who] = True, events.place[rows]
+        return here, place
 
     def _is_short(self) -> bool:
         """Whether queries may be listed in larger cells for want of blocks."""
@@ -407,12 +424,14 @@ class Operator:
             for x in (self._ranges, self._nearest)
         )
 
-    def _lay_out(self) -> None:
-        """Choose the grid, and list everything in it."""
+    def _lay_out(self, points: Doubles | None = None) -> None:
+        """Choose the grid, for objects at these places, and list everything in it."""
         objects = self._objects
         present = np.flatnonzero((objects["here"] > 0) & (objects["mine"] > 0)).astype(np.int32)
-        points = self._place[present]
-        self._built = self._sizes()
+        there = self._place[present]
+        if points is None:
+            points = there
+        self._built = self._sizes(max(self._present(), len(points)))
         area = _area(points)
         # A circle of this radius has one object in it, on average.
         self._guess = float(np.sqrt(area / (np.pi * max(len(points), 1))))
@@ -426,7 +445,7 @@ class Operator:
             for chosen in (self._queries["k"] == 0, self._queries["k"] > 0)
         )
         self._assemble()
-        cell = _cells(self._frame, points)
+        cell = _cells(self._frame, there)
         objects["cell"][present] = cell
         fill_lists(self._spots, cell, present, objects["spot"])
         _list_all(self._world)
