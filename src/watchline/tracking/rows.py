@@ -80,8 +80,8 @@ def stable_order(keys: Integers) -> Integers:
     """As a stable argsort, but numbers are sorted much faster than their places are."""
     n = len(keys)
     bits = n.bit_length()
-    low = int(keys.min(initial=0))
-    if (int(keys.max(initial=0)) - low) >> (63 - bits):
+    low, high = (int(keys.min()), int(keys.max())) if n else (0, 0)
+    if (high - low) >> (63 - bits):
         return np.argsort(keys, kind="stable")
     packed = ((keys - low) << bits) | np.arange(n)
     packed.sort()
