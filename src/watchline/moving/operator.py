@@ -243,7 +243,7 @@ class Operator:
 
     def open(self, numbers: Integers) -> Told:
         """Answers of those that can have one now; `event` is the place in `numbers`."""
-        if self._has_changed(self._present()):
+        if self._has_changed(self._objects["here"] > 0):
             self._lay_out()
         return self._collected(_open_some, numbers)
 
@@ -286,8 +286,8 @@ class Operator:
         if short:
             self._entries *= 2
         here, place = self._expected(events)
-        if short or self._has_changed(int(np.count_nonzero(here))):
-            self._lay_out(place[here & (self._objects["mine"] > 0)])
+        if short or self._has_changed(here):
+            self._lay_out(here, place)
         self._queries["stamp"] = self._queries["fresh"] = -1
 
         def fill(room: list[Any], event: int, at: int) -> tuple[int, int]:
@@ -391,19 +391,16 @@ class Operator:
 
     # --- the grid
 
-    def _has_changed(self, objects: int) -> bool:
+    def _has_changed(self, here: npt.NDArray[np.bool_]) -> bool:
         """Whether there are far more or fewer queries than when the grid was chosen, or objects."""
         return any(
             a > CHANGED * b or CHANGED * a < b
-            for a, b in zip(self._sizes(objects), self._built, strict=True)
+            for a, b in zip(self._sizes(here), self._built, strict=True)
         )
 
-    def _sizes(self, objects: int) -> tuple[int, int]:
+    def _sizes(self, here: npt.NDArray[np.bool_]) -> tuple[int, int]:
         """Objects and queries; a few more or less never matter."""
-        return objects + 64, len(self.numbers) + 64
-
-    def _present(self) -> int:
-        return int(np.count_nonzero(self._objects["here"]))
+        return int(np.count_nonzero(here)) + 64, len(self.numbers) + 64
 
     def _expected(self, events: Events) -> tuple[npt.NDArray[np.bool_], Doubles]:
         """Which objects are here or will be in these events, and where: else the first rows of all
@@ -424,14 +421,16 @@ class Operator:
             for x in (self._ranges, self._nearest)
         )
 
-    def _lay_out(self, points: Doubles | None = None) -> None:
-        """Choose the grid, for objects at these places, and list everything in it."""
+    def _lay_out(
+        self, here: npt.NDArray[np.bool_] | None = None, place: Doubles | None = None
+    ) -> None:
+        """Choose the grid for objects as they are, or as is expected, and list everything in it."""
         objects = self._objects
         present = np.flatnonzero((objects["here"] > 0) & (objects["mine"] > 0)).astype(np.int32)
-        there = self._place[present]
-        if points is None:
-            points = there
-        self._built = self._sizes(max(self._present(), len(points)))
+        if here is None or place is None:
+            here, place = objects["here"] > 0, self._place
+        points = place[here & (objects["mine"] > 0)]
+        self._built = self._sizes(here)
         area = _area(points)
         # A circle of this radius has one object in it, on average.
         self._guess = float(np.sqrt(area / (np.pi * max(len(points), 1))))
@@ -445,7 +444,7 @@ class Operator:
             for chosen in (self._queries["k"] == 0, self._queries["k"] > 0)
         )
         self._assemble()
-        cell = _cells(self._frame, there)
+        cell = _cells(self._frame, self._place[present])
         objects["cell"][present] = cell
         fill_lists(self._spots, cell, present, objects["spot"])
         _list_all(self._world)
