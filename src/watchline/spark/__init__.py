@@ -2,16 +2,33 @@
 
 - settings.py: a SparkSession with the settings Watchline needs
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
+- place.py: where other processes find the catalog
 - worker.py: what runs in Spark's Python workers, and what they keep between tasks
 - routing.py, shard.py: for changes, before and after the shuffle; state.py: where the state lives
 - versions.py: a stream of catalog versions, so that a registration starts a batch
 - job.py: a configured job from source to sink
 - sink.py: the committed files of Spark's file sink
 - pin.py: one catalog version per micro-batch, the same on every replay
-- daemon.py: the process that workers are forked from, with the kernels loaded
+- daemon.py: the process that workers are forked from, with all that they import
+
+Parts load when first used: Spark starts helper processes that need `versions` alone.
 """
 
-from watchline.spark.dataframe import changes, matches
-from watchline.spark.settings import session
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from watchline.spark.dataframe import changes, matches
+    from watchline.spark.settings import session
 
 __all__ = ["changes", "matches", "session"]
+
+_HOMES = {"changes": "dataframe", "matches": "dataframe", "session": "settings"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'watchline.spark' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"watchline.spark.{_HOMES[name]}"), name)

@@ -23,11 +23,12 @@ from watchline.catalog import Catalog, Queries
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.model import Emit, Stream, Type
 from watchline.spark.merging import MergeTask
+from watchline.spark.place import CatalogRef
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
 from watchline.spark.shard import COUNTERS, COUNTS, GAUGES, SENT_DDL, ShardTask, UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.spark.versions import VersionSource
-from watchline.spark.worker import CatalogRef, MatchTask
+from watchline.spark.worker import MatchTask
 from watchline.tracking import change_schema
 
 CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from watchline.index.result import one_thread
 from watchline.model import Stream
-from watchline.spark.worker import CatalogRef, batch_version, watcher_of
+from watchline.spark.place import CatalogRef
+from watchline.spark.worker import batch_version, watcher_of
 from watchline.tracking import Rejects, accepted
 from watchline.tracking.rows import times_of
 from watchline.tracking.shards import shards_of

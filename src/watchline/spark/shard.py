@@ -23,10 +23,10 @@ from watchline.errors import EngineError, InvalidState
 from watchline.index.result import one_thread
 from watchline.model import Stream
 from watchline.moving.merge import PLAIN, QUERIES, Timeline, pack, split
+from watchline.spark.place import CatalogRef
 from watchline.spark.routing import NEVER, ROUTED, from_ipc, shard_keys, to_ipc
 from watchline.spark.state import INLINE, TIDY, StateFiles, StateRow, new_token, row_of
 from watchline.spark.worker import (
-    CatalogRef,
     batch_version,
     catalog_of,
     keep,

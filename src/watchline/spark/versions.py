@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from watchline.spark.worker import CatalogRef
+from watchline.spark.place import CatalogRef
 
 
 class VersionSource(DataSource):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from watchline.catalog import Catalog, Commit, Queries
 from watchline.index.result import one_thread
 from watchline.matching import Base, Matcher, prepare
 from watchline.model import Stream
+from watchline.spark.place import CatalogRef
 from watchline.spark.share import shared
 from watchline.tracking import Watcher, prepare_changes
 
@@ -25,30 +26,6 @@ V = TypeVar("V")
 
 # Rows per output batch: large enough for Arrow, small enough for a worker's memory.
 MAX_ROWS = 1_000_000
-
-
-@dataclass(frozen=True)
-class CatalogRef:
-    """Where a worker finds the catalog: a place, or the statements themselves."""
-
-    uri: str | None = None
-    # Another catalog at the same place is another catalog.
-    catalog_id: str = ""
-    storage_options: tuple[tuple[str, str], ...] = ()
-    statements: tuple[str, ...] = ()
-
-    def as_json(self) -> list[Any]:
-        return [self.uri, self.catalog_id, self.storage_options, self.statements]
-
-    @staticmethod
-    def from_json(parts: list[Any]) -> CatalogRef:
-        uri, catalog_id, options, statements = parts
-        return CatalogRef(uri, catalog_id, tuple(map(tuple, options)), tuple(statements))
-
-    def open(self) -> Catalog:
-        if self.uri is None:
-            return Catalog.of(self.statements)
-        return Catalog(self.uri, create=False, storage_options=dict(self.storage_options) or None)
 
 
 _catalogs: dict[CatalogRef, Catalog] = {}

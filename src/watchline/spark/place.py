@@ -1,0 +1,32 @@
+"""Where another process finds the catalog. Kept apart: it loads nothing but the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from watchline.catalog import Catalog
+
+
+@dataclass(frozen=True)
+class CatalogRef:
+    """Where a worker finds the catalog: a place, or the statements themselves."""
+
+    uri: str | None = None
+    # Another catalog at the same place is another catalog.
+    catalog_id: str = ""
+    storage_options: tuple[tuple[str, str], ...] = ()
+    statements: tuple[str, ...] = ()
+
+    def as_json(self) -> list[Any]:
+        return [self.uri, self.catalog_id, self.storage_options, self.statements]
+
+    @staticmethod
+    def from_json(parts: list[Any]) -> CatalogRef:
+        uri, catalog_id, options, statements = parts
+        return CatalogRef(uri, catalog_id, tuple(map(tuple, options)), tuple(statements))
+
+    def open(self) -> Catalog:
+        if self.uri is None:
+            return Catalog.of(self.statements)
+        return Catalog(self.uri, create=False, storage_options=dict(self.storage_options) or None)
