@@ -24,7 +24,7 @@ _CLASSES: dict[str, Any] = {
         *(model.IsNull, model.NotNull, model.Compare, model.Conjunction),
         *(model.Box, model.Circle, model.Polygon, model.MovingBox, model.MovingCircle),
         *(model.Knn, model.MovingKnn, model.RangeWindow, model.RowsWindow, model.Source),
-        *(model.Stream, model.Query, model.Type, model.Emit),
+        *(model.Stream, model.Query, model.Type, model.Emit, model.Retention, model.Shed),
     )
 }
 

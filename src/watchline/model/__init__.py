@@ -7,6 +7,7 @@ model that exists is a model that can run.
     text.py       how names, numbers, times and strings are written in SQL
     condition.py  types, half-open ranges, atoms, the disjunctive normal form
     region.py     box, circle, polygon; bound to a focal object; k nearest neighbours
+    retention.py  which objects of a stream are kept
     query.py      streams, windows, queries
 """
 
@@ -56,6 +57,7 @@ from watchline.model.region import (
     Polygon,
     Region,
 )
+from watchline.model.retention import Retention, Shed
 from watchline.model.text import (
     UNIT_MICROSECONDS,
     YEAR_1,
@@ -97,7 +99,9 @@ __all__ = [
     "Range",
     "RangeWindow",
     "Region",
+    "Retention",
     "RowsWindow",
+    "Shed",
     "Source",
     "Stream",
     "Type",

@@ -18,6 +18,7 @@ from watchline.model.region import (
     ObjectId,
     Region,
 )
+from watchline.model.retention import Retention
 from watchline.model.text import interval_sql, name_sql, number_sql
 
 
@@ -42,6 +43,8 @@ class Stream:
     point: tuple[str, str] | None = None
     timeout: int | None = None
     max_speed: float | None = None
+    # None: every object is kept.
+    retention: Retention | None = None
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -61,6 +64,26 @@ class Stream:
             raise InvalidRange("TIMEOUT must be longer than zero", clause="TIMEOUT")
         if self.max_speed is not None and not 0 < self.max_speed < math.inf:
             raise InvalidRange("MAX SPEED must be greater than zero", clause="MAX SPEED")
+        if self.retention is not None:
+            self._check(self.retention)
+
+    def _check(self, retention: Retention) -> None:
+        if retention.cache is None and (self.max_speed is None or self.timeout is None):
+            raise InvalidQuery(
+                "RETAIN SIGNIFICANT needs MAX SPEED and TIMEOUT, which say how far an object gets"
+                " before it reports again; or CACHE with a number from 0 to 1",
+                clause="RETAIN",
+            )
+        if retention.max_bytes is not None and retention.max_bytes < self.least_bytes:
+            raise InvalidRange(
+                f"MAX BYTES must leave room for one object: {self.least_bytes} bytes",
+                clause="MAX BYTES",
+            )
+
+    @property
+    def least_bytes(self) -> int:
+        """No row takes less than this."""
+        return 8 * len(self.attributes)
 
     def _needs(self, clause: str, name: str, *types: Type) -> None:
         of = self.attribute(name).type
@@ -90,6 +113,8 @@ class Stream:
             text += f" TIMEOUT INTERVAL {interval_sql(self.timeout)}"
         if self.max_speed is not None:
             text += f" MAX SPEED {number_sql(self.max_speed)}"
+        if self.retention is not None:
+            text += f" {self.retention!r}"
         return text
 
 

@@ -28,7 +28,9 @@ from watchline.model import (
     Query,
     RangeWindow,
     Region,
+    Retention,
     RowsWindow,
+    Shed,
     Source,
     Stream,
     Type,
@@ -190,6 +192,11 @@ def _stream(syntax: StreamSyntax) -> Stream:
         "TIME": syntax.time.place,
         "POINT": syntax.point[1].place if syntax.point else None,
         "MAX SPEED": place_of(speed, syntax.place) if speed else None,
+        "RETAIN": syntax.retain.place if syntax.retain else None,
+        "SHED": syntax.shed.place if syntax.shed else None,
+        "CACHE": place_of(syntax.cache, syntax.place) if syntax.cache else None,
+        "MAX OBJECTS": place_of(syntax.max_objects, syntax.place) if syntax.max_objects else None,
+        "MAX BYTES": place_of(syntax.max_bytes, syntax.place) if syntax.max_bytes else None,
     }
     return _at(
         syntax.place,
@@ -201,8 +208,32 @@ def _stream(syntax: StreamSyntax) -> Stream:
             point=tuple(w.text for w in syntax.point) if syntax.point else None,  # type: ignore[arg-type]
             timeout=syntax.timeout.micros if syntax.timeout else None,
             max_speed=None if speed is None else _double(speed, syntax.place),
+            retention=_retention(syntax),
         ),
         clauses,
+    )
+
+
+def _retention(syntax: StreamSyntax) -> Retention | None:
+    if syntax.retain is None or syntax.retain.text == "ALL":
+        for clause, given in (
+            ("CACHE", syntax.cache),
+            ("MAX OBJECTS", syntax.max_objects),
+            ("MAX BYTES", syntax.max_bytes),
+            ("SHED", syntax.shed),
+        ):
+            if given is not None:
+                raise InvalidQuery(f"{clause} goes with RETAIN SIGNIFICANT", clause=clause)
+        return None
+
+    def whole(node: exp.Expr | None, clause: str) -> int | None:
+        return None if node is None else _whole(node, syntax.place, clause, 2**62)
+
+    return Retention(
+        cache=None if syntax.cache is None else _double(syntax.cache, syntax.place),
+        max_objects=whole(syntax.max_objects, "MAX OBJECTS"),
+        max_bytes=whole(syntax.max_bytes, "MAX BYTES"),
+        shed=Shed(syntax.shed.text) if syntax.shed else None,
     )
 
 

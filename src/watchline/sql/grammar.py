@@ -93,6 +93,11 @@ class Grammar:
             "POINT": self._point,
             "TIMEOUT": self._interval,
             "MAX SPEED": self._number,
+            "RETAIN": lambda: self._word("ALL", "SIGNIFICANT"),
+            "CACHE": self._number,
+            "MAX OBJECTS": self._number,
+            "MAX BYTES": self._number,
+            "SHED": lambda: self._word("OBJECTS", "QUERIES"),
         }
         self._clauses(stream, clauses)
         stream.place = self._since(first)
@@ -121,7 +126,7 @@ class Grammar:
             "kNN": self._knn,
             "FOR": self._interval,
             "ACCURACY": self._number,
-            "EMIT": self._emit,
+            "EMIT": lambda: self._word("MATCHES", "CHANGES"),
         }
         self._clauses(query, clauses, FOR="lifetime")
         query.place = self._since(first)
@@ -201,9 +206,9 @@ class Grammar:
         arguments = self._list(lambda: self._operand("a number"))
         return KnnSyntax(self._since(first), arguments)
 
-    def _emit(self) -> Word:
+    def _word(self, *words: str) -> Word:
         token = self.p._curr
-        return Word(self._one_of("MATCHES", "CHANGES"), self._place(token))
+        return Word(self._one_of(*words), self._place(token))
 
     # --- pieces
 

@@ -65,6 +65,11 @@ class StreamSyntax:
     point: tuple[Word, Word] | None = None
     timeout: Interval | None = None
     max_speed: exp.Expr | None = None
+    retain: Word | None = None
+    cache: exp.Expr | None = None
+    max_objects: exp.Expr | None = None
+    max_bytes: exp.Expr | None = None
+    shed: Word | None = None
 
 
 @dataclass(slots=True)

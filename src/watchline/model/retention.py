@@ -1,0 +1,71 @@
+"""Which objects of a stream are kept, and what is given up when they are too many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from watchline.errors import InvalidQuery, InvalidRange
+from watchline.model.text import number_sql
+
+
+class Shed(str, Enum):
+    """What gives way under a bound: objects few queries look at, or the borders of all queries."""
+
+    OBJECTS = "OBJECTS"
+    QUERIES = "QUERIES"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Retention:
+    """Only objects that some query looks at are kept.
+
+    `cache`: around a query that moves also those are, which it might hold before they report again:
+    this part of what both can travel meanwhile; None is all of it. The bounds are for each shard.
+    """
+
+    cache: float | None = None
+    max_objects: int | None = None
+    max_bytes: int | None = None
+    shed: Shed | None = None
+
+    def __post_init__(self) -> None:
+        if self.cache is not None and not 0 <= self.cache <= 1:
+            raise InvalidRange(
+                f"CACHE must lie between 0 and 1, not {self.cache:g}", clause="CACHE"
+            )
+        for clause, bound in (("MAX OBJECTS", self.max_objects), ("MAX BYTES", self.max_bytes)):
+            if bound is not None and bound < 1:
+                raise InvalidRange(f"{clause} must leave room for one object", clause=clause)
+        if self.max_objects is not None and self.max_bytes is not None:
+            raise InvalidQuery(
+                "a stream has one bound: MAX OBJECTS or MAX BYTES", clause="MAX BYTES"
+            )
+        if self.shed is not None and not self.is_bounded:
+            raise InvalidQuery(
+                f"SHED {self.shed.value} needs a bound: MAX OBJECTS or MAX BYTES", clause="SHED"
+            )
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.max_objects is not None or self.max_bytes is not None
+
+    @property
+    def sheds(self) -> Shed | None:
+        """What gives way, if there is a bound."""
+        return (self.shed or Shed.OBJECTS) if self.is_bounded else None
+
+    def __repr__(self) -> str:
+        text = "RETAIN SIGNIFICANT"
+        if self.cache is not None:
+            text += f" CACHE {number_sql(self.cache)}"
+        if self.max_objects is not None:
+            text += f" MAX OBJECTS {self.max_objects}"
+        if self.max_bytes is not None:
+            text += f" MAX BYTES {self.max_bytes}"
+        if self.shed is not None:
+            text += f" SHED {self.shed.value}"
+        return text
