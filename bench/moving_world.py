@@ -174,6 +174,7 @@ class Watched:
             updates.who.astype(np.int64),
             np.zeros((n, 1), np.uint64),
             np.zeros((n, 0)),
+            np.zeros(0, np.int64),
         )
 
     def pairs(self, told: Told) -> Integers:

@@ -14,7 +14,13 @@ import numpy.typing as npt
 
 from watchline.index.vector import leaf
 from watchline.moving.grid import NONE, Doubles, cell_of, put, take
-from watchline.moving.nearest import close_nearest, move_nearest, object_near, open_nearest
+from watchline.moving.nearest import (
+    close_nearest,
+    forget_near,
+    move_nearest,
+    object_near,
+    open_nearest,
+)
 from watchline.moving.ranges import (
     close_range,
     most_of_range,
@@ -35,12 +41,15 @@ from watchline.moving.tables import (
     OF_REGION,
     OPEN,
     ROW,
+    UNHOLD,
     Integers,
     Told,
     Words,
     World,
+    is_followed,
     list_at,
     set_region,
+    suspect,
     tell,
 )
 
@@ -55,6 +64,8 @@ class Events(NamedTuple):
     row: Integers
     bits: Words
     values: Doubles
+    # Where only some objects are kept: how many queries more hold the row elsewhere.
+    held: Integers
 
 
 @nb.njit(cache=True, nogil=True)
@@ -64,13 +75,44 @@ def run(
     """Events from e on, until there may be no room; the next event and the next place in `told`."""
     for i in range(e, len(events.kind)):
         who = events.who[i]
+        if events.kind[i] == UNHOLD:
+            world.objects.held[who] -= 1
+            suspect(world, who)
+            let_go(world)
+            continue
         if at + _most(world, events, i, who) > len(told.event):
             return i, at
         if events.kind[i] == END:
             at = _close(world, told, at, i, who, FREE, partial)
+            for role in range(2):
+                if world.significant and world.focal[who, role] >= 0:
+                    suspect(world, np.int64(world.focal[who, role]))
         else:
             at = _object(world, events, partial, told, at, i, who)
+        if world.significant:
+            let_go(world)
     return len(events.kind), at
+
+
+@leaf
+def let_go(world: World) -> None:  # pragma: no cover - compiled
+    """Objects that nobody looks at any more."""
+    objects = world.objects
+    for i in range(world.counter[1]):
+        s = np.int64(world.dirty[i])
+        objects.dirty[s] = 0
+        if not (objects.here[s] and objects.mine[s]) or objects.refs[s] + objects.held[s]:
+            continue
+        if is_followed(world, s):
+            continue
+        cell = np.int64(objects.cell[s])
+        moved = take(world.spots, cell, np.int64(objects.spot[s]))
+        objects.spot[moved] = objects.spot[s]
+        objects.here[s] = 0
+        for level in range(len(world.levels)):
+            if world.levels[level, 2]:
+                forget_near(world, list_at(world, level, cell), s)
+    world.counter[1] = 0
 
 
 @leaf
@@ -126,6 +168,8 @@ def _object(
     if has and not (had and cell == to_cell):
         objects.spot[s] = put(world.spots, to_cell, s)
     objects.here[s] = comes
+    if world.significant:
+        objects.held[s] += events.held[e]
     if comes:
         world.place[s, 0], world.place[s, 1] = to_x, to_y
         objects.cell[s], objects.row[s] = to_cell, events.row[e]
@@ -150,6 +194,8 @@ def _object(
         if has:
             at = object_moves(world, told, at, e, s, into, old, new, ENTER)
             at = object_near(world, told, at, e, s, into, old, new, partial)
+    if world.significant and objects.refs[s] == 0:
+        suspect(world, s)
     return at
 
 

@@ -1,8 +1,8 @@
 """The k nearest neighbours of a place that may move, kept as objects move.
 
-A query knows a few objects more than its k: all that are not beyond its *reach*, in order. Its
+A query knows a few objects more than it wants: all that are not beyond its *reach*, in order. Its
 circle, as far as it reaches, is in the lists of the cells it touches. An object that moves within,
-in or out changes the order in one place. Only when fewer than k are left in reach does the query
+in or out changes the order in one place. Only when fewer than that are left in reach does the query
 look around again: so the circle grows and shrinks without a search for most moves.
 """
 
@@ -33,6 +33,7 @@ from watchline.moving.tables import (
     in_region,
     is_focal,
     list_query,
+    refer,
     region_of,
     tell,
     unlist_query,
@@ -42,7 +43,7 @@ from watchline.moving.tables import (
 
 @leaf
 def spare(k: int) -> int:  # pragma: no cover - compiled
-    """How many more than k a query looks for."""
+    """How many more than it wants a query looks for."""
     return max(4, k // 2)
 
 
@@ -122,9 +123,9 @@ def _admissible(
 
 @leaf
 def _look_around(world: World, q: int, radius: float) -> None:  # pragma: no cover - compiled
-    """The k nearest and some more, from about so far away; the reach follows from it."""
+    """The nearest that it wants and some more, from about so far away; the reach follows."""
     queries, frame = world.queries, world.frame
-    x, y, k = queries.cx[q], queries.cy[q], queries.k[q]
+    x, y, k = queries.cx[q], queries.cy[q], queries.want[q]
     while True:
         if not radius > 0:
             radius = np.inf
@@ -155,7 +156,7 @@ def _gather(
 ) -> bool:  # pragma: no cover - compiled
     """The nearest in these cells, in order; whether there were more than it keeps."""
     objects, queries, (heads, blocks) = world.objects, world.queries, world.spots
-    keep = min(queries.k[q] + spare(queries.k[q]), queries.room[q] - 1)
+    keep = min(queries.want[q] + spare(queries.want[q]), queries.room[q] - 1)
     start, cut = queries.start[q], False
     queries.count[q] = 0
     for r in range(cells[2], cells[3] + 1):
@@ -195,7 +196,7 @@ def list_circle(world: World, q: int) -> None:  # pragma: no cover - compiled
 
 @leaf
 def _first_radius(world: World, q: int) -> float:  # pragma: no cover - compiled
-    k = world.queries.k[q]
+    k = world.queries.want[q]
     return world.guess * math.sqrt(k + spare(k)) * 1.1
 
 
@@ -214,6 +215,7 @@ def open_nearest(
     world: World, told: Told, at: int, e: int, q: int, partial: bool
 ) -> int:  # pragma: no cover - compiled
     begin_nearest(world, q)
+    _refer_all(world, q, 1)
     if partial:
         at = _tell_centre(world, told, at, e, q)
     return _tell_all(world, told, at, e, q, ADD)
@@ -226,6 +228,7 @@ def close_nearest(
     queries = world.queries
     if queries.state[q] == OPEN:
         at = _tell_all(world, told, at, e, q, REMOVE)
+        _refer_all(world, q, -1)
         unlist_query(world, world.nearest, q)
         queries.count[q] = 0
         if partial and world.focal[q, OF_NEAREST] >= 0:
@@ -242,6 +245,15 @@ def _tell_all(
     for i in range(start, start + min(world.queries.count[q], world.queries.k[q])):
         at = tell(world.objects, told, at, e, q, np.int64(world.slots[i]), what)
     return at
+
+
+@leaf
+def _refer_all(world: World, q: int, more: int) -> None:  # pragma: no cover - compiled
+    """Those that it wants are looked at, or no more."""
+    if world.significant:
+        start = world.queries.start[q]
+        for i in range(start, start + min(world.queries.count[q], world.queries.want[q])):
+            refer(world, np.int64(world.slots[i]), more)
 
 
 @leaf
@@ -264,6 +276,9 @@ def move_nearest(
     world.counter[0] += 1
     mark = world.counter[0]
     farthest = 0.0
+    wanted = min(queries.count[q], queries.want[q])
+    for i in range(n, wanted):
+        world.scratch[i] = world.slots[start + i]
     for i in range(n):
         s = np.int64(world.slots[start + i])
         world.scratch[i] = s
@@ -285,7 +300,29 @@ def move_nearest(
         s = np.int64(world.scratch[i])
         if objects.mark[s] == -mark:
             at = tell(world.objects, told, at, e, q, s, REMOVE)
+    if world.significant:
+        _refer_anew(world, q, wanted)
     return at
+
+
+@leaf
+def _refer_anew(world: World, q: int, before: int) -> None:  # pragma: no cover - compiled
+    """It wants others than so many in `scratch`."""
+    objects, queries = world.objects, world.queries
+    world.counter[0] += 1
+    mark = world.counter[0]
+    for i in range(before):
+        objects.mark[world.scratch[i]] = -mark
+    start = queries.start[q]
+    for i in range(start, start + min(queries.count[q], queries.want[q])):
+        s = np.int64(world.slots[i])
+        if objects.mark[s] != -mark:
+            refer(world, s, 1)
+        objects.mark[s] = mark
+    for i in range(before):
+        s = np.int64(world.scratch[i])
+        if objects.mark[s] == -mark:
+            refer(world, s, -1)
 
 
 @leaf
@@ -331,16 +368,16 @@ def _one_near(
     partial: bool,
 ) -> int:  # pragma: no cover - compiled
     queries, label, k = world.queries, world.objects.label[s], world.queries.k[q]
-    start = queries.start[q]
+    start, want = queries.start[q], queries.want[q]
     was, d = _known(world, q, s, old, label)
     now, to = _known(world, q, s, new, label)
     if not (was or now):
         return at
-    i = k
+    i = want
     if was:
         i = _position(world, q, d, label)
         _delete(world, q, i)
-    j = k
+    j = want
     if now:
         if queries.count[q] == queries.room[q] - 1:
             _shorten(world, q)
@@ -348,17 +385,26 @@ def _one_near(
         if now:
             j = _position(world, q, to, label)
             _insert(world, q, j, to, s)
-    if queries.count[q] < k and not _knows_all(world, q):
+    if queries.count[q] < want and not _knows_all(world, q):
         radius = math.sqrt(queries.reach[q]) * 1.3
         _look_around(world, q, radius if radius > 0 else _first_radius(world, q))
         # It may have gone beyond, and still be the nearest of what is there.
         n = queries.count[q]
-        j = k
+        j = want
         if n and new[0] and _admissible(world, q, s, new[1], new[2], new[3]):
             p = _position(world, q, to, label)
             if p < n and world.slots[start + p] == s:
                 j = p
     n = queries.count[q]
+    if world.significant:
+        if i < want <= j:
+            refer(world, s, -1)
+            if n >= want:
+                refer(world, np.int64(world.slots[start + want - 1]), 1)
+        elif j < want <= i:
+            refer(world, s, 1)
+            if n > want:
+                refer(world, np.int64(world.slots[start + want]), -1)
     if i < k and j < k:
         return tell(world.objects, told, at, e, q, s, REFRESH) if partial else at
     if i < k:
@@ -392,10 +438,26 @@ def _known(
 
 
 @leaf
+def forget_near(world: World, number: int, s: int) -> None:  # pragma: no cover - compiled
+    """Object s is let go: the queries of one list that know it want nearer ones."""
+    heads, blocks = world.nearest
+    label = world.objects.label[s]
+    side = (True, world.place[s, 0], world.place[s, 1], s)
+    block, fill = heads[number, 0], heads[number, 1]
+    while block != NONE:
+        for place in range(block * BLOCK, block * BLOCK + fill):
+            q = np.int64(blocks[place])
+            known, d = _known(world, q, s, side, label)
+            if known:
+                _delete(world, q, _position(world, q, d, label))
+        block, fill = blocks[block * BLOCK + ITEMS], ITEMS
+
+
+@leaf
 def _shorten(world: World, q: int) -> None:  # pragma: no cover - compiled
     """Forgets the farthest: the reach is less."""
     queries = world.queries
-    n = min(queries.k[q] + spare(queries.k[q]), queries.count[q] - 1)
+    n = min(queries.want[q] + spare(queries.want[q]), queries.count[q] - 1)
     queries.count[q] = n
     last = queries.start[q] + n - 1
     queries.reach[q] = world.squares[last]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.border.search import collected
-from watchline.moving.events import Events, most_of, place_nearest, run
+from watchline.moving.events import Events, let_go, most_of, place_nearest, run
 from watchline.moving.grid import (
     BLOCK,
     ITEMS,
@@ -62,6 +62,7 @@ from watchline.moving.tables import (
     World,
     list_query,
     span_of,
+    suspect,
 )
 
 # The grid is chosen again when there are so many times more objects or queries, or fewer.
@@ -76,11 +77,18 @@ class Operator:
     """Objects have slots, queries have numbers; the caller keeps the slots of its objects.
 
     `partial`: other shards have objects too, so nearest neighbours are told such that they can be
-    merged. `side`: of a cell, chosen from the data if None.
+    merged. `side`: of a cell, chosen from the data if None. `significant`: objects that no query
+    looks at are let go.
     """
 
-    def __init__(self, kind: pa.DataType, partial: bool = False, side: float | None = None):
-        self._partial, self._side = partial, side
+    def __init__(
+        self,
+        kind: pa.DataType,
+        partial: bool = False,
+        side: float | None = None,
+        significant: bool = False,
+    ):
+        self._partial, self._side, self._significant = partial, side, significant
         self._labels = Labels(kind)
         self._objects, self._queries = np.zeros(0, OBJECT), np.zeros(0, QUERY)
         self._place = np.zeros((0, 2))
@@ -121,6 +129,7 @@ class Operator:
         slots[~reserved] = self._new_slots(int(np.count_nonzero(~reserved)))
         self._label(ids, slots)
         self._objects["mine"][slots] = mine
+        self._objects["held"][slots] = 0
         return slots
 
     def _label(self, ids: pa.Array, slots: Small) -> None:
@@ -135,10 +144,17 @@ class Operator:
         return slots
 
     def seat(
-        self, slots: Small, places: Doubles, rows: Integers, bits: Words, values: Doubles
+        self,
+        slots: Small,
+        places: Doubles,
+        rows: Integers,
+        bits: Words,
+        values: Doubles,
+        held: Small | int = 0,
     ) -> None:
         """Objects that are here already; queries come after them."""
         self._objects["here"][slots], self._objects["row"][slots] = 1, rows
+        self._objects["held"][slots] = held
         self._place[slots] = places
         self.set_lines(slots, bits, values)
         self._lay_out()
@@ -152,6 +168,19 @@ class Operator:
         if len(self._ended):
             self._unlink(self._ended)
             self._ended = self._ended[:0]
+
+    def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
+        return self._objects["here"][slots] > 0
+
+    def refs(self, slots: Small) -> Small:
+        """How many of these queries look at objects."""
+        return self._objects["refs"][slots]
+
+    def hold(self, slots: Small, held: Integers) -> None:
+        """Between events: so many other queries hold these objects. Of all, those that nobody
+        looks at any more are let go."""
+        self._objects["held"][slots] = held
+        _let_go_of(self._world, np.flatnonzero(self._objects["here"]))
 
     def set_rows(self, slots: Small, rows: Integers) -> None:
         self._objects["row"][slots] = rows
@@ -219,8 +248,10 @@ class Operator:
         filters: Integers,
         waits: Bytes,
         since: Integers,
+        caches: tuple[Doubles, Integers] | None = None,
     ) -> Integers:
-        """The numbers of new queries; they have no answers yet (see `open`)."""
+        """The numbers of new queries; they have no answers yet (see `open`). `caches`: margins, and
+        how many neighbours are wanted."""
         n = len(queries)
         while len(self._free_numbers) < n:
             self._grow_queries()
@@ -232,6 +263,8 @@ class Operator:
         table["w"][numbers], table["h"][numbers] = queries.size.T
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
         table["k"][numbers], table["count"][numbers] = queries.k, 0
+        table["margin"][numbers] = 0.0 if caches is None else caches[0]
+        table["want"][numbers] = queries.k if caches is None else caches[1]
         table["filter"][numbers] = filters
         table["waits"][numbers], table["since"][numbers] = waits, since
         table["stamp"][numbers], table["fresh"][numbers] = -1, -1
@@ -369,7 +402,7 @@ class Operator:
         """Room for what nearest-neighbour queries know: never for more than all objects."""
         table = self._queries
         numbers = numbers[table["k"][numbers] > 0]
-        rooms = np.minimum(_rooms(table["k"][numbers]), len(self._objects) + 2)
+        rooms = np.minimum(_rooms(table["want"][numbers]), len(self._objects) + 2)
         short = rooms > table["room"][numbers]
         numbers, rooms = numbers[short], rooms[short]
         if not len(numbers):
@@ -473,7 +506,7 @@ class Operator:
 
     def _assemble(self) -> None:
         most = max(len(self._objects), len(self._queries)) + 1
-        self._objects["mark"] = 0
+        self._objects["mark"] = self._objects["dirty"] = 0
         self._world = World(
             self._frame,
             self._objects,
@@ -490,7 +523,9 @@ class Operator:
             self._slots,
             self._squares,
             np.empty(most, np.int32),
-            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
+            np.empty(len(self._objects) + 1, np.int32),
+            self._significant,
             self._guess,
         )
 
@@ -563,6 +598,13 @@ def _look_again(world: World, numbers: Integers) -> None:  # pragma: no cover - 
     for q in numbers:
         if world.queries.state[q] == OPEN:
             begin_nearest(world, q)
+
+
+@nb.njit(cache=True, nogil=True)
+def _let_go_of(world: World, slots: Integers) -> None:  # pragma: no cover - compiled
+    for s in slots:
+        suspect(world, s)
+    let_go(world)
 
 
 @nb.njit(cache=True, nogil=True)

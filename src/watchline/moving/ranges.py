@@ -31,6 +31,8 @@ from watchline.moving.tables import (
     in_region,
     is_focal,
     list_query,
+    outer_of,
+    refer,
     region_of,
     set_region,
     span_of,
@@ -57,8 +59,16 @@ def most_of_range(world: World, q: int, x: float, y: float) -> int:  # pragma: n
     w, h = queries.w[q], queries.h[q]
     if queries.form[q] == CIRCLE:
         w = h = widened(w)
+    w, h = w + queries.margin[q], h + queries.margin[q]
     n = objects_in(world, cells_between(world.frame, x - w, y - h, x + w, y + h))
     return n + objects_in(world, span_of(world, q)) if queries.state[q] == OPEN else n
+
+
+@leaf
+def _regions(world: World, q: int) -> tuple[Region, Region]:  # pragma: no cover - compiled
+    """What is in the answer, and what is kept; the same where all is."""
+    region = region_of(world.queries, q)
+    return region, outer_of(world.queries, q) if world.significant else region
 
 
 @leaf
@@ -69,8 +79,8 @@ def open_range(
     world.queries.state[q] = OPEN
     span = span_of(world, q)
     list_query(world, world.ranges, q, span)
-    region = region_of(world.queries, q)
-    return _sweep(world, told, at, e, q, span, region, region, AFTER | ENTER)
+    both = _regions(world, q)
+    return _sweep(world, told, at, e, q, span, both, both, AFTER | ENTER)
 
 
 @leaf
@@ -79,8 +89,8 @@ def close_range(
 ) -> int:  # pragma: no cover - compiled
     """What it holds leaves; `state` is the one it has then."""
     if world.queries.state[q] == OPEN:
-        region = region_of(world.queries, q)
-        at = _sweep(world, told, at, e, q, span_of(world, q), region, region, BEFORE | LEAVE)
+        both = _regions(world, q)
+        at = _sweep(world, told, at, e, q, span_of(world, q), both, both, BEFORE | LEAVE)
         unlist_query(world, world.ranges, q)
     world.queries.state[q] = state
     return at
@@ -90,9 +100,9 @@ def close_range(
 def move_range(
     world: World, told: Told, at: int, e: int, q: int, x: float, y: float
 ) -> int:  # pragma: no cover - compiled
-    before, old_span = region_of(world.queries, q), span_of(world, q)
+    before, old_span = _regions(world, q), span_of(world, q)
     set_region(world.queries, q, x, y)
-    after, span = region_of(world.queries, q), span_of(world, q)
+    after, span = _regions(world, q), span_of(world, q)
     both = BEFORE | AFTER
     if (
         (old_span[0] == span[0]) & (old_span[1] == span[1])
@@ -112,12 +122,13 @@ def _sweep(
     e: int,
     q: int,
     cells: Any,
-    before: Region,
-    after: Region,
+    before: tuple[Region, Region],
+    after: tuple[Region, Region],
     asked: Any,
 ) -> int:  # pragma: no cover - compiled
     """The objects of these cells that leave the one region or enter the other, as is asked."""
     heads, blocks = world.spots
+    (old, old_outer), (new, new_outer) = before, after
     number = world.queries.filter[q]
     for r in range(cells[2], cells[3] + 1):
         for c in range(cells[0], cells[1] + 1):
@@ -127,12 +138,23 @@ def _sweep(
                 for place in range(block * BLOCK, block * BLOCK + fill):
                     s = np.int64(blocks[place])
                     x, y = world.place[s, 0], world.place[s, 1]
-                    was = (asked & BEFORE != 0) and in_region(before, x, y)
-                    now = (asked & AFTER != 0) and in_region(after, x, y)
-                    if was == now or not asked & (LEAVE if was else ENTER):
+                    was = (asked & BEFORE != 0) and in_region(old, x, y)
+                    now = (asked & AFTER != 0) and in_region(new, x, y)
+                    told_of = was != now and asked & (LEAVE if was else ENTER)
+                    more = 0
+                    if world.significant:
+                        near = (asked & BEFORE != 0) and in_region(old_outer, x, y)
+                        comes = (asked & AFTER != 0) and in_region(new_outer, x, y)
+                        if near != comes and asked & (LEAVE if near else ENTER):
+                            more = 1 if comes else -1
+                    if not told_of and not more:
                         continue
-                    if admits(world.lines, s, number) and not is_focal(world.focal, q, s):
+                    if not admits(world.lines, s, number) or is_focal(world.focal, q, s):
+                        continue
+                    if told_of:
                         at = tell(world.objects, told, at, e, q, s, ADD if now else REMOVE)
+                    if more:
+                        refer(world, s, more)
                 block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return at
 
@@ -158,11 +180,23 @@ def object_moves(
         for place in range(block * BLOCK, block * BLOCK + fill):
             q = np.int64(blocks[place])
             region = region_of(queries, q)
+            number_of = queries.filter[q]
+            if world.significant:
+                outer = outer_of(queries, q)
+                near = had and in_region(outer, x, y)
+                comes = has and in_region(outer, to_x, to_y)
+                if not (near or comes) or is_focal(world.focal, q, s):
+                    continue
+                near = near and admits(world.lines, i, number_of)
+                comes = comes and admits(world.lines, j, number_of)
+                if near and not comes and asked & LEAVE:
+                    refer(world, s, -1)
+                elif comes and not near and asked & ENTER:
+                    refer(world, s, 1)
             was = had and in_region(region, x, y)
             now = has and in_region(region, to_x, to_y)
             if not (was or now) or is_focal(world.focal, q, s):
                 continue
-            number_of = queries.filter[q]
             was = was and admits(world.lines, i, number_of)
             now = now and admits(world.lines, j, number_of)
             if was and not now and asked & LEAVE:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from watchline.index.vector import leaf
 from watchline.moving.grid import (
+    NONE,
     WIDER,
     Doubles,
     Frame,
@@ -44,8 +45,9 @@ NO_SHAPE, BOX, CIRCLE = 0, 1, 2
 FREE, CLOSED, OPEN = np.uint8(0), np.uint8(1), np.uint8(2)
 # Roles of a focal object.
 OF_REGION, OF_NEAREST = 0, 1
-# Kinds of events, in the order of one moment.
-ROW, TIMEOUT, END = 0, 1, 2
+# Kinds of events, in the order of one moment: of an object, of a query that ends, of an object that
+# one query less holds elsewhere, of an object that is given up.
+ROW, TIMEOUT, END, UNHOLD, SHED = 0, 1, 2, 3, 4
 # What is told: an object is in the answer, still is with another row, is no more; and of nearest
 # neighbours that are to be merged: where the centre is now, that the query starts, that it ends.
 ADD, REFRESH, REMOVE = np.int8(1), np.int8(0), np.int8(-1)
@@ -64,20 +66,25 @@ LAST_LABEL = np.iinfo(np.int64).max
 FIRST = np.iinfo(np.int64).min
 
 
-# `here`: it is known and not timed out. `mine`: it may be in answers (another shard's focal object
-# may not). `row`: its latest row. `label`: orders objects as their ids do. `first`: the first of
-# the queries that move with it, as query * 2 + role.
+# `here`: it is known, and neither timed out nor let go. `mine`: it may be in answers (another
+# shard's focal object may not). `row`: its latest row. `label`: orders objects as their ids do.
+# `first`: the first of the queries that move with it, as query * 2 + role. Where only some are
+# kept: `refs` queries of these tables look at it, and `held` others do; `dirty`: whether anybody
+# still does is to be seen.
 OBJECT = np.dtype(
     [
         ("row", np.int64), ("label", np.int64), ("mark", np.int64), ("cell", np.int32),
         ("spot", np.int32), ("first", np.int32), ("refs", np.int32), ("here", np.uint8),
-        ("mine", np.uint8),
+        ("mine", np.uint8), ("dirty", np.uint8), ("held", np.int32),
     ],
     align=True,
 )  # fmt: skip
 # `w`, `h`: half width and half height, or radius and its square. `x1` to `y2`, `mx`, `my`: the
 # region now and its middle. `cx`, `cy`: where distances count from. `waits`: for which roles.
 # `since`: the earliest report that starts it. `filter`: which bit of an object admits it.
+#
+# `margin`: where only some objects are kept, those are that are not farther than this from the
+# region; and of neighbours the `want` nearest, which are k and some more.
 #
 # The nearest known are the `count` from `start` on, by distance and label: all that are not beyond
 # (`reach`, `reach_label`). The first `k` of them are the answer.
@@ -90,7 +97,8 @@ QUERY = np.dtype(
         ("form", np.uint8), ("state", np.uint8), ("waits", np.uint8), ("w", np.float64),
         ("cx", np.float64), ("cy", np.float64), ("reach", np.float64), ("reach_label", np.int64),
         ("k", np.int64), ("start", np.int64), ("room", np.int64), ("count", np.int64),
-        ("stamp", np.int64), ("fresh", np.int64), ("since", np.int64),
+        ("stamp", np.int64), ("fresh", np.int64), ("since", np.int64), ("margin", np.float64),
+        ("want", np.int64),
     ],
     align=True,
 )  # fmt: skip
@@ -133,9 +141,12 @@ class World(NamedTuple):
     # What nearest-neighbour queries know: slots, and squares of distances.
     slots: Small
     squares: Doubles
-    # Room for slots or numbers, and a counter for marks.
+    # Room for slots or numbers; a counter for marks, and how many slots are in `dirty`.
     scratch: Small
     counter: Integers
+    dirty: Small
+    # Whether only those objects are kept that some query looks at.
+    significant: bool
     # The radius in which there is one object, on average.
     guess: float
 
@@ -159,18 +170,30 @@ def region_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
 
 
 @leaf
+def widened(radius: float) -> float:  # pragma: no cover - compiled
+    """So that no object of the circle is farther away along an axis: its test rounds, and squares
+    underflow."""
+    return radius * (1 + 1e-12) + 1e-160
+
+
+@leaf
+def outer_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
+    """The region and the margin around it, in which objects are kept."""
+    o = queries[q]
+    m = o.margin
+    if o.form == CIRCLE:
+        r = widened(o.w + m)
+        square = (o.w + m) * (o.w + m) if m > 0 else o.h
+        return (float(o.form), o.mx - r, o.my - r, o.mx + r, o.my + r, o.mx, o.my, square)
+    return (float(o.form), o.x1 - m, o.y1 - m, o.x2 + m, o.y2 + m, o.mx, o.my, o.h)
+
+
+@leaf
 def in_region(region: Region, x: float, y: float) -> bool:  # pragma: no cover - compiled
     if region[0] == BOX:
         return (region[1] <= x) & (x < region[3]) & (region[2] <= y) & (y < region[4])
     dx, dy = x - region[5], y - region[6]
     return dx * dx + dy * dy <= region[7]
-
-
-@leaf
-def widened(radius: float) -> float:  # pragma: no cover - compiled
-    """So that no object of the circle is farther away along an axis: its test rounds, and squares
-    underflow."""
-    return radius * (1 + 1e-12) + 1e-160
 
 
 @leaf
@@ -210,9 +233,40 @@ def tell(
 ) -> int:  # pragma: no cover - compiled
     told.event[at], told.query[at], told.what[at] = event, q, np.int8(what)
     told.row[at] = objects.row[s] if s >= 0 else -1
-    if what * what == 1:  # comes or goes
-        objects.refs[s] += what
     return at + 1
+
+
+# --- which objects are kept
+
+
+@leaf
+def refer(world: World, s: int, more: int) -> None:  # pragma: no cover - compiled
+    """So many more queries look at object s."""
+    objects = world.objects
+    objects.refs[s] += more
+    if objects.refs[s] == 0:
+        suspect(world, s)
+
+
+@leaf
+def suspect(world: World, s: int) -> None:  # pragma: no cover - compiled
+    """Perhaps nobody looks at object s any more: that is seen when the event is over."""
+    objects = world.objects
+    if not objects.dirty[s]:
+        objects.dirty[s] = 1
+        world.dirty[world.counter[1]] = s
+        world.counter[1] += 1
+
+
+@leaf
+def is_followed(world: World, s: int) -> bool:  # pragma: no cover - compiled
+    """Whether a query moves with object s."""
+    link = np.int64(world.objects.first[s])
+    while link != NONE:
+        if world.queries.state[link >> 1] != FREE:
+            return True
+        link = np.int64(world.then[link >> 1, link & 1])
+    return False
 
 
 # --- in which lists a query is
@@ -285,6 +339,9 @@ def _out(lists: Lists, number: int, q: int) -> None:  # pragma: no cover - compi
 
 @leaf
 def span_of(world: World, q: int) -> Any:  # pragma: no cover - compiled
-    """The cells that the region of a query touches."""
+    """The cells that a query looks at."""
+    if world.significant:
+        outer = outer_of(world.queries, q)
+        return cells_between(world.frame, outer[1], outer[2], outer[3], outer[4])
     o = world.queries[q]
     return cells_between(world.frame, o.x1, o.y1, o.x2, o.y2)

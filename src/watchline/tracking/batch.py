@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from watchline.evaluate import Columns
 from watchline.model import Stream
 from watchline.moving.events import Events
-from watchline.moving.tables import END, FIRST, ROW, TIMEOUT
+from watchline.moving.tables import END, FIRST, ROW, TIMEOUT, UNHOLD
 from watchline.reasons import Reason
 from watchline.tracking.changes import change_table
 from watchline.tracking.flips import Moves
@@ -52,6 +52,8 @@ class Known:
     lifetimes: dict[str, int]
     watcher: Watcher
     mover: Mover | None
+    # How many queries that a row alone decides hold each object; where all are kept, nobody asks.
+    held: Integers
 
 
 class Linked:
@@ -150,10 +152,9 @@ class _Events(NamedTuple):
         return _Events(who, linked.kind, linked.when, rank, before + linked.shown)
 
     @staticmethod
-    def of_ends(ends: dict[int, int]) -> _Events:
-        n = len(ends)
-        who, when = np.array(list(ends), np.int64), np.array(list(ends.values()), np.int64)
-        return _Events(who, np.full(n, END), when, np.zeros(n, np.int64), np.full(n, -1))
+    def without_row(kind: int, who: Integers, when: Integers) -> _Events:
+        n = len(who)
+        return _Events(who, np.full(n, kind), when, np.zeros(n, np.int64), np.full(n, -1))
 
 
 class _Found(NamedTuple):
@@ -167,6 +168,14 @@ class _Found(NamedTuple):
     when: Integers
     kind: Integers
     place: Integers
+
+
+class _Ends(NamedTuple):
+    """Answers that end: the object's row then, when, and the query."""
+
+    rows: Integers
+    when: Integers
+    ids: pa.Array
 
 
 class Batch:
@@ -185,30 +194,50 @@ class Batch:
         self.late = self._own.late
         self._over = self._lives_over()
         self._other = self._linked(known.others, others)
+        own = self._own
+        flips = self._living(known.watcher.flips(self._columns, own.moves))
+        ends = self._ends(flips)
+        kept = np.ones(len(own.kept), np.bool_)
+        self.held = kept.astype(np.int64)
+        if self._stream.retention is not None:
+            self.held = self._held_after(flips, ends.rows)
+            kept = self.held > 0
         # Where moves count one by one, all are told in that order.
-        found = [] if known.mover is None else [self._moved(known.mover)]
-        self.changes = self._told([self._flipped(), *found])
+        found = []
+        if known.mover is not None:
+            found = [self._moved(known.mover, flips, ends)]
+            kept = self._settled(known.mover)
+        self.changes = self._told([self._flipped(flips, ends), *found])
         self.births = {name: b for name, b in self.births.items() if name not in self._over}
-        self.objects = self._own.rows.take(pa.array(self._own.kept))
+        self.held = self.held[kept]
+        self.objects = own.rows.take(pa.array(own.kept[kept]))
         self.others = self._other.rows.take(pa.array(self._other.kept))
 
     def _linked(self, objects: pa.Table, batch: pa.Table) -> Linked:
         return Linked(objects, batch, self._stream, self._known.newest, self.newest)
 
-    def _flipped(self) -> _Found:
+    def _held_after(self, flips: QueryFlips, ended: Integers) -> Integers:
+        """How many queries that a row alone decides hold each object that has not timed out."""
+        own = self._own
+        codes, n = own.codes, len(own.ids)
+        more = np.bincount(codes[own.shown[flips.moves]], flips.signs, n).astype(np.int64)
+        more -= np.bincount(codes[ended], minlength=n)
+        more[: own.known] += self._known.held
+        return more[codes[own.kept]]
+
+    def _flipped(self, flips: QueryFlips, ends: _Ends) -> _Found:
         """What the queries do that a row alone decides."""
         own = self._own
-        flips = self._living(self._known.watcher.flips(self._columns, own.moves))
         moves = flips.moves
         kind, when = own.kind[moves], own.when[moves]
         left = np.array([Reason.EXIT, Reason.EXPIRED])[kind]
         reasons = np.where(flips.signs > 0, Reason.ENTER, left)
-        ended, ends, end_ids = self._ends(flips)
-        n = len(ended)
-        row, when = np.concatenate([own.shown[moves], ended]), np.concatenate([when, ends])
+        n = len(ends.rows)
+        row = np.concatenate([own.shown[moves], ends.rows])
+        when = np.concatenate([when, ends.when])
         return _Found(
             row,
-            pa.concat_arrays([flips.ids, end_ids]),
+            pa.concat_arrays([flips.ids, ends.ids]),
             np.concatenate([flips.signs, np.full(n, -1, np.int8)]),
             when,
             np.concatenate([reasons, np.full(n, Reason.DROPPED)]),
@@ -245,17 +274,26 @@ class Batch:
 
     # --- queries that move or rank
 
-    def _moved(self, mover: Mover) -> _Found:
+    def _moved(self, mover: Mover, flips: QueryFlips, let: _Ends) -> _Found:
         """What these do: the moves of all objects, and the ends of queries, one by one."""
         own, other = self._own, self._other
-        slots = self._slots(mover)
+        self._slots = slots = self._slots_of(mover)
         shown = _Events.of(own, slots[0]), _Events.of(other, slots[1], len(own.rows))
         ends = {mover.number(name): end for name, end in self._over.items() if name in mover}
-        who, kind, when, rank, rows = (
-            np.concatenate(column).astype(np.int64)
-            for column in zip(*shown, _Events.of_ends(ends), strict=True)
+        over = _Events.without_row(
+            END, np.array(list(ends), np.int64), np.array(list(ends.values()), np.int64)
         )
-        objects = len(who) - len(ends)
+        held = np.zeros(0, np.int64)
+        if self._stream.retention is not None:
+            let_go = _Events.without_row(UNHOLD, slots[0][own.codes[let.rows]], let.when)
+            over = _Events(*map(np.concatenate, zip(over, let_go, strict=True)))
+            more = np.bincount(flips.moves, flips.signs, len(own.shown)).astype(np.int64)
+            held = self._padded(more, len(other.shown) + len(over.who))
+        who, kind, when, rank, rows = (
+            np.concatenate(column).astype(np.int64) for column in zip(*shown, over, strict=True)
+        )
+        n = len(over.who)
+        objects = len(who) - n
         label = np.append(mover.labels(who[:objects].astype(np.int32)), who[objects:])
         order = np.lexsort((rank, label, kind, when))
         place = np.empty(len(order), dtype=np.int64)
@@ -264,32 +302,37 @@ class Batch:
         every = _joined(own.rows, other.rows) if len(other.rows) else own.rows
         shown_rows = Columns(every, self._stream).take(rows[:objects])
         mover.place_others(len(own.rows))
+        bits, values = mover.ask(shown_rows)
         happened = mover.run(
             Events(
                 kind[order].astype(np.int8),
                 when[order],
                 who[order],
-                self._padded(places(shown_rows, self._stream), len(ends))[order],
+                self._padded(places(shown_rows, self._stream), n)[order],
                 rows[order],
-                *(self._padded(lines, len(ends))[order] for lines in mover.ask(shown_rows)),
+                self._padded(bits, n)[order],
+                self._padded(values, n)[order],
+                held[order] if len(held) else held,
             ),
             every,
             self._known.newest,
         )
-        mover.settle(
-            slots[0][own.codes[own.kept]],
-            np.concatenate(
-                [slots[0][own.codes[own.expired]], slots[1][other.codes[other.expired]]]
-            ),
-            slots[1][other.codes[other.kept]],
-        )
         return self._as_found(happened, kind[order], when[order])
+
+    def _settled(self, mover: Mover) -> npt.NDArray[np.bool_]:
+        """Which objects that have not timed out are kept; the others give back their slots."""
+        (own, other), (mine, others) = (self._own, self._other), self._slots
+        slots = mine[own.codes[own.kept]]
+        kept = mover.is_here(slots)
+        gone = [mine[own.codes[own.expired]], others[other.codes[other.expired]], slots[~kept]]
+        mover.settle(slots[kept], np.concatenate(gone), others[other.codes[other.kept]])
+        return kept
 
     @staticmethod
     def _padded(lines: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
         return np.concatenate([lines, np.zeros((more, *lines.shape[1:]), lines.dtype)])
 
-    def _slots(self, mover: Mover) -> tuple[Integers, Integers]:
+    def _slots_of(self, mover: Mover) -> tuple[Integers, Integers]:
         """The slots of the objects of a batch by their codes, own and others'."""
         found = []
         for linked, known, mine in (
@@ -309,7 +352,8 @@ class Batch:
         event, ids, signs, row, fresh = happened
         kind, when = kind[event], when[event]
         entered = np.where(fresh, Reason.REGISTERED, Reason.ENTER)
-        left = np.array([Reason.EXIT, Reason.EXPIRED, Reason.DROPPED])[kind]
+        # Nothing leaves because it is held no more.
+        left = np.array([Reason.EXIT, Reason.EXPIRED, Reason.DROPPED, -1, Reason.SHED])[kind]
         newest = FIRST if self._known.newest is None else self._known.newest
         return _Found(
             row,
@@ -354,14 +398,14 @@ class Batch:
         ends = {name: self._end_of(name) for name in self.births}
         return {name: end for name, end in ends.items() if end is not None and end < self.newest}
 
-    def _ends(self, flips: QueryFlips) -> tuple[Integers, Integers, pa.Array]:
-        """The objects in answers that end in this batch: their rows then, the end, the query.
+    def _ends(self, flips: QueryFlips) -> _Ends:
+        """The objects in answers that end in this batch.
 
         Members are those of before the batch and what the batch's flips made of them.
         """
         over, own = self._over, self._own
         if not over:
-            return np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.string())
+            return _Ends(np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.string()))
         names = list(over)
         numbers = {name: k for k, name in enumerate(names)}
         wanted = pa.array(names, pa.string())
@@ -390,7 +434,7 @@ class Batch:
         last = np.append(key[1:] != key[:-1], True)[: len(order)]
         inside = order[last & (sign[order] > 0)]
         ends_at = np.array([over[name] for name in names], dtype=np.int64)[which[inside]]
-        return (
+        return _Ends(
             self._row_at(code[inside], ends_at),
             ends_at,
             wanted.take(pa.array(which[inside])),

@@ -17,13 +17,15 @@ import pyarrow.compute as pc
 from watchline.evaluate import Columns
 from watchline.model import Stream
 from watchline.moving.events import Events
+from watchline.moving.grid import Doubles
 from watchline.moving.merge import Timeline
 from watchline.moving.operator import GUESS, Operator
 from watchline.moving.queries import Moving, object_type
-from watchline.moving.tables import ADD, END, FIRST, REMOVE, Integers, Small, Told
+from watchline.moving.tables import ADD, CIRCLE, END, FIRST, REMOVE, Integers, Small, Told
 from watchline.tracking.filters import Asked, Filters, lines
 from watchline.tracking.story import BEGIN, Happenings, Story
 
+SECOND = 1_000_000
 # Queries that wait: for which roles, and since when a report counts.
 Waiting = Mapping[str, tuple[int, int]]
 
@@ -62,7 +64,8 @@ class Mover:
 
     def __init__(self, stream: Stream, parts: int):
         self._stream, self._parts = stream, parts
-        self._operator = Operator(object_type(stream), parts > 1)
+        significant = stream.retention is not None
+        self._operator = Operator(object_type(stream), parts > 1, significant=significant)
         self._filters = Filters(stream)
         self.slots: Small = np.empty(0, np.int32)
         self.other_slots: Small = np.empty(0, np.int32)
@@ -79,8 +82,10 @@ class Mover:
         waiting: Waiting,
         objects: pa.Table,
         others: pa.Table,
+        held: Integers,
     ) -> Mover:
-        """With these queries, of which some wait, and these objects."""
+        """With these queries, of which some wait, and these objects, each held by so many queries
+        elsewhere."""
         mover = Mover(stream, parts)
         listed = list(queries)
         numbers = [mover._filters.acquire(moving, GUESS)[0] for moving in listed]
@@ -93,6 +98,7 @@ class Mover:
             np.concatenate([places(own, stream), places(foreign, stream)]),
             np.arange(len(own) + len(foreign)),
             *lines([mover._filters.ask(own), mover._filters.ask(foreign)]),
+            held=np.append(held, np.zeros(len(foreign), np.int64)),
         )
         operator.set_terms(*mover._filters.terms())
         for moving, found in zip(listed, numbers, strict=True):
@@ -139,6 +145,7 @@ class Mover:
             filters,
             waits.astype(np.uint8),
             since,
+            caches_of(moving, self._stream),
         )
         return self._operator.open(numbers)
 
@@ -324,11 +331,43 @@ class Mover:
     def number(self, name: str) -> int:
         return self._operator.numbers[name]
 
+    def hold(self, held: Integers) -> npt.NDArray[np.bool_]:
+        """After a version: so many queries elsewhere hold each object. Which objects are kept."""
+        self._operator.hold(self.slots, held)
+        kept = self._operator.is_here(self.slots)
+        self.settle(self.slots[kept], self.slots[~kept], self.other_slots)
+        return kept
+
+    def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
+        return self._operator.is_here(slots)
+
     def settle(self, kept: Small, gone: Small, others: Small) -> None:
         """After a batch: the slots of the objects that are left, and of those that are not."""
         self.slots, self.other_slots = kept, others
         self._operator.discharge(gone)
         self._operator.set_rows(np.concatenate([kept, others]), np.arange(len(kept) + len(others)))
+
+
+def caches_of(queries: Moving, stream: Stream) -> tuple[Doubles, Integers] | None:
+    """How far around each query objects are kept, and how many neighbours; None if all are.
+
+    Before an object reports again, both it and the query may have gone as far as it can in a
+    time-out: so a region that moves has twice that around it. Where that is not known, it is a part
+    of the region itself.
+    """
+    kept = stream.retention
+    if kept is None:
+        return None
+    part = 1.0 if kept.cache is None else kept.cache
+    if stream.max_speed is not None and stream.timeout is not None:
+        travel = np.full(len(queries), 2 * stream.max_speed * stream.timeout / SECOND)
+    else:
+        circle = queries.form == CIRCLE
+        travel = np.where(circle, queries.size[:, 0], queries.size.max(axis=1, initial=0.0))
+    margin = np.where(queries.k > 0, 0.0, part * travel)
+    most = np.iinfo(np.int32).max
+    want = np.minimum(queries.k + np.ceil(part * queries.k).astype(np.int64), most)
+    return margin, want
 
 
 def places(columns: Columns, stream: Stream) -> npt.NDArray[np.float64]:

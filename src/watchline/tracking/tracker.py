@@ -87,6 +87,8 @@ class Tracker:
         self.stream = stream
         self._schema = change_schema(self.stream)
         self._objects = self._others = schema_of_rows(self.stream).empty_table()
+        # How many queries that a row alone decides hold each object.
+        self._held: Integers = np.empty(0, np.int64)
         self._newest: int | None = None
         self._mover: Mover | None = None
         self._waiting = {}
@@ -103,6 +105,7 @@ class Tracker:
                     self._waiting,
                     self._objects,
                     self._others,
+                    self._held,
                 )
         return self._mover
 
@@ -150,6 +153,7 @@ class Tracker:
         self._counts["rejected"] += rejects.total()
         self._counts["late"] += done.late
         self._objects, self._others, self._newest = done.objects, done.others, done.newest
+        self._held = done.held
         self._births = done.births
         if self._mover is not None:
             self._waiting = self._mover.waiting()
@@ -165,6 +169,7 @@ class Tracker:
             self._lifetimes,
             self._watcher,
             self._moving(),
+            self._held,
         )
 
     def timeline(self) -> Timeline | None:
@@ -224,7 +229,7 @@ class Tracker:
         came = step.came.plan.moving
         if mover is None and len(came) and not step.reset:
             mover = self._mover = Mover.over(
-                self.stream, self._parts, [], {}, self._objects, self._others
+                self.stream, self._parts, [], {}, self._objects, self._others, self._held
             )
         new = []
         if mover is not None:
@@ -255,10 +260,23 @@ class Tracker:
         if step.reset:
             return changes
         new.append(self._members(step.came, columns, None))
+        held = self._held.copy()
+        for sides, more in ((old[: len(step.gone)], -1), (new[-1:], 1)):
+            for pairs in sides:
+                held += more * np.bincount(pairs.rows, minlength=len(held))
         if mover is not None:
             old, new, more = mover.divert(old, new, step.came.plan.ids)
             self._counts["answers"] += more
-        return self._opened(old, new)
+        changes = self._opened(old, new)
+        self._hold(held)
+        return changes
+
+    def _hold(self, held: Integers) -> None:
+        """After a version: so many queries that a row alone decides hold each object."""
+        if self.stream.retention is None:
+            return
+        kept = held > 0 if self._mover is None else self._mover.hold(held)
+        self._objects, self._held = self._objects.filter(pa.array(kept)), held[kept]
 
     def _members(self, base: Base, columns: Columns, births: dict[str, int | None] | None) -> Pairs:
         """The objects in the answers of these queries, but for those whose life is over."""
@@ -317,7 +335,12 @@ class Tracker:
             "counts": dict(self._counts),
             "rejects": dict(self._rejects),
         }
-        return blobs.pack(head, pa.concat_tables([self._objects, self._others]))
+        rows = pa.concat_tables([self._objects, self._others])
+        if self.stream.retention is not None:
+            # One column more than there are attributes, whatever these are called.
+            held = np.append(self._held, np.zeros(self._others.num_rows, np.int64))
+            rows = rows.append_column("held", pa.array(held.astype(np.int32)))
+        return blobs.pack(head, rows)
 
     @classmethod
     def restore(cls, catalog: Catalog, stream: str, blob: bytes) -> Tracker:
@@ -340,6 +363,7 @@ class Tracker:
         tracker._rejects = Counter(head["rejects"])
         own = saved.objects.num_rows - head["others"]
         tracker._objects, tracker._others = saved.objects.slice(0, own), saved.objects.slice(own)
+        tracker._held = saved.held[:own]
         return tracker
 
     def stats(self) -> dict[str, Any]:
@@ -364,6 +388,7 @@ class Saved(NamedTuple):
     head: dict[str, Any]
     stream: Stream
     objects: pa.Table
+    held: Integers
 
     @staticmethod
     def of(blob: bytes, identity: str, stream: str) -> Saved:
@@ -379,4 +404,11 @@ class Saved(NamedTuple):
             raise InvalidState(
                 f"the state belongs to stream {statement.stream.name!r}, not to {stream!r}"
             )
-        return Saved(head, statement.stream, objects)
+        held = np.ones(objects.num_rows, np.int64)
+        if statement.stream.retention is not None:
+            last = objects.num_columns - 1
+            held, objects = (
+                objects.column(last).to_numpy().astype(np.int64),
+                objects.remove_column(last),
+            )
+        return Saved(head, statement.stream, objects, held)
