@@ -302,6 +302,9 @@ class Ledger:
         if object_id in self.latest and time < self.latest[object_id][self.stream.time]:
             return True
         # ... or timed out on arrival: such an object is gone, whatever the row says.
+        return self._is_timed_out(time)
+
+    def _is_timed_out(self, time: int) -> bool:
         timeout = self.stream.timeout
         return timeout is not None and self.newest is not None and self.newest > time + timeout
 
@@ -339,7 +342,7 @@ class Ledger:
             if is_query:
                 self._forget(name)
             else:
-                self.live.remove(name)
+                self.live.discard(name)
             changes += self._settle(end, "dropped" if is_query else "expired", "enter")
         return changes
 
@@ -394,6 +397,69 @@ class Ledger:
         return sorted(
             changes, key=lambda c: (c.sign, order_key(c.query_id), order_key(c.object_id))
         )
+
+
+class Significant(Ledger):
+    """Keeps only objects that some query looks at: SOLE's significant ones.
+
+    A query looks at its answer; one that moves also at what is not farther than a margin from its
+    region; one that ranks also at some more neighbours. `part` of `travel`, the distance both can
+    go before an object reports again, is the margin; where that is unknown, of half the region.
+    """
+
+    def __init__(self, stream: StreamSpec, part: float, travel: float | None) -> None:
+        super().__init__(stream)
+        self.part, self.travel = part, travel
+        self.before: dict[Any, int] = {}
+
+    def process(self, rows: Iterable[Row]) -> list[Change]:
+        self.before = {name: row[self.stream.time] for name, row in self.latest.items()}
+        return super().process(rows)
+
+    def _is_late(self, time: int, object_id: Any) -> bool:
+        # Nobody knows when an object that was let go came last: late is what is older than the
+        # last row of an object that was kept before these rows.
+        late = time < self.before.get(object_id, time)
+        return late or self._is_timed_out(time)
+
+    def _settle(
+        self, time: int, left: str, entered: str, started: Iterable[str] = ()
+    ) -> list[Change]:
+        changes = super()._settle(time, left, entered, started)
+        kept = set().union(*(q.focals() | self._looked_at(q) for q in self.queries.values()))
+        for gone in self.live - kept:
+            self.live.remove(gone)
+            del self.latest[gone]
+        return changes
+
+    def _looked_at(self, query: QuerySpec) -> set[Any]:
+        if query.knn:
+            kind, k, *centre = query.knn
+            knn = (kind, k + math.ceil(self.part * k), *centre)
+            return self._answer(QuerySpec(query.id, query.where, query.region, knn))
+        if not query.region or query.region[0] not in ("mbox", "mcircle"):
+            return self.answers[query.id]
+        focals = query.focals()
+        if self.waiting[query.id] or not focals <= self.live:
+            return set()
+        return {
+            name
+            for name in self.live - focals
+            if holds(query.where, self.latest[name]) and self._is_near(query.region, name)
+        }
+
+    def _is_near(self, region: Tree, name: Any) -> bool:
+        (x, y), (cx, cy) = self._place(name), self._place(region[1])
+        if not (math.isfinite(x) and math.isfinite(y)):
+            return False
+        sizes = [float(size) for size in region[2:]]
+        if region[0] == "mcircle":
+            r = sizes[0]
+            m = self.part * (r if self.travel is None else self.travel)
+            return squared_distance(x, y, cx, cy) <= (r + m) * (r + m)
+        w, h = (size / 2 for size in sizes)
+        m = self.part * (max(w, h) if self.travel is None else self.travel)
+        return cx - w - m <= x < cx + w + m and cy - h - m <= y < cy + h + m
 
 
 def replay(changes: Iterable[Change]) -> dict[str, set[Any]]:

@@ -96,11 +96,14 @@ class Played:
     Others may have several trackers, or cut the rows: what each of them tells is compared.
     """
 
+    # What follows the declaration of the stream.
+    clauses = ""
+
     def __init__(self, kind: str, timeout: int | None):
         self.kind = kind
-        self.catalog = wl.Catalog.of(declaration(kind, timeout))
+        self.catalog = wl.Catalog.of(declaration(kind, timeout) + self.clauses)
         spec = reference.StreamSpec("id", "ts", [("id", kind), *ATTRIBUTES], ("d", "e"), timeout)
-        self.ledger = reference.Ledger(spec)
+        self.ledger = self._ledger(spec)
         self.events: list[reference.Change] = []
         self.now = 0
         self.trackers = self._start()
@@ -131,7 +134,9 @@ class Played:
         text = f"CREATE OR REPLACE QUERY {name} AS SELECT * FROM rows WHERE {condition_sql(where)}"
         life = "" if lifetime is None else f" FOR INTERVAL {lifetime} MICROSECONDS"
         try:
-            self.catalog.execute(f"{text} {region_sql(region)} {knn_sql(knn)}{life} EMIT CHANGES")
+            self.catalog.execute(
+                f"{text} {region_sql(region)} {knn_sql(knn)}{life}{self.more(name)} EMIT CHANGES"
+            )
         except QuerySyntaxError as error:
             if "alternatives" in error.problem:
                 reject()
@@ -167,6 +172,13 @@ class Played:
         assert stats["objects"] == len(self.ledger.live)
         assert stats["answers"] == sum(map(len, self.ledger.answers.values()))
         assert stats["changes"] == len(self.events)
+
+    def more(self, name: str) -> str:
+        """What follows the query of this name."""
+        return ""
+
+    def _ledger(self, spec: reference.StreamSpec) -> reference.Ledger:
+        return reference.Ledger(spec)
 
     # The trackers.
 

@@ -7,6 +7,12 @@ shards = 4                         # for changes; as many as Spark's shuffle par
 checkpoint = "checkpoint"          # for run
 trigger = "5 seconds"              # or "available now"; as fast as possible if not given
 
+[keep]                             # for changes: where it is not to be as the stream declares it
+retain = "significant"             # or "all"
+cache = 0.25
+max_objects = 100000               # or max_bytes
+shed = "objects"                   # or "queries"
+
 [source]
 format = "parquet"                 # any format Spark knows
 path = "in"
@@ -29,6 +35,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from watchline.errors import InvalidQuery
+from watchline.model import Keep
 from watchline.sql import hint
 
 if sys.version_info >= (3, 11):
@@ -39,6 +46,7 @@ else:  # pragma: no cover
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text", "avro", "delta")
 EMITS = ("matches", "changes")
 Options = dict[str, Any]
+_TABLES = ("options", "keep", "spark")
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,7 @@ class Job:
     emit: str = "matches"
     # 0: as many as the checkpoint has, or as Spark's shuffle partitions.
     shards: int = 0
+    keep: Options = field(default_factory=dict)
     spark: Options = field(default_factory=dict)
 
 
@@ -94,8 +103,22 @@ def load(path: str) -> Job:
         raise InvalidQuery(f"{path}: 'emit' must be {allowed}, not {job.emit!r}")
     if job.shards < 0 or (job.shards and job.emit != "changes"):
         raise InvalidQuery(f"{path}: 'shards' must be above zero, and goes with emit = \"changes\"")
+    _check_keep(job, path)
     folder = os.path.dirname(os.path.abspath(path))
     return _resolved(job, folder)
+
+
+def _check_keep(job: Job, path: str) -> None:
+    known = [f.name for f in fields(Keep)]
+    for key in job.keep:
+        if key not in known:
+            raise InvalidQuery(f"{path}: [keep] unknown key {key!r}{hint(key, known)}")
+    if job.keep and job.emit != "changes":
+        raise InvalidQuery(f'{path}: [keep] goes with emit = "changes"')
+    try:
+        Keep(**job.keep)
+    except InvalidQuery as error:
+        raise InvalidQuery(f"{path}: [keep] {error}") from None
 
 
 def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
@@ -112,7 +135,7 @@ def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
                 raise InvalidQuery(f"{where}{key!r} is missing")
             continue
         value: Any = raw[key]
-        wanted = dict if types[key] in (Source, Sink) or key in ("options", "spark") else types[key]
+        wanted = dict if types[key] in (Source, Sink) or key in _TABLES else types[key]
         if not isinstance(value, wanted) or isinstance(value, bool):
             expected = {dict: "a table", int: "a whole number"}.get(wanted, "a string")
             raise InvalidQuery(f"{where}{key!r} must be {expected}, not {value!r}")

@@ -16,4 +16,14 @@ class Reason(IntEnum):
     SHED = 5
 
 
+# Why objects leave and enter, by the kind of an event: a row, a time-out, the end of a query, one
+# that holds an object no more, an object that is given up, one that is taken back.
+LEFT = (
+    *(Reason.EXIT, Reason.EXPIRED, Reason.DROPPED),
+    *(Reason.DROPPED, Reason.SHED, Reason.EXIT),
+)
+ENTERED = (
+    *(Reason.ENTER, Reason.ENTER, Reason.ENTER),
+    *(Reason.ENTER, Reason.ENTER, Reason.SHED),
+)
 REASONS = tuple(reason.name.lower() for reason in Reason)

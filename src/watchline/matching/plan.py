@@ -107,8 +107,10 @@ class Plan:
     circles: Doubles
     # Queries of several conjunctions can meet a row more than once.
     several: npt.NDArray[np.bool_]
-    # The life time of each query, 0 for ever; and which of `uses` are the attributes it reads.
+    # The life time of each query, 0 for ever; its least accuracy where load is shed; and which of
+    # `uses` are the attributes it reads.
     lifetime: Integers
+    accuracy: Doubles
     use: Integers
     uses: tuple[frozenset[str], ...]
     # The queries that move or rank have no boxes; these are all that is known of them.
@@ -212,6 +214,7 @@ class _Draft:
         self._boxes = 0
         self._residues: dict[Residue, int] = {}
         self._lifetime: list[Integers] = []
+        self._accuracy: list[Doubles] = []
         self._moving: list[tuple[int, Query]] = []
         self._use: list[Integers] = []
         self._uses: dict[frozenset[str], int] = {}
@@ -223,7 +226,8 @@ class _Draft:
         used = {a.name for a in query.attributes()}
         if query.region is not None or query.knn is not None:
             used.update(self._stream.point or ())
-        self._new_queries(pa.array([query.id], pa.string()), query.lifetime or 0, used)
+        ids = pa.array([query.id], pa.string())
+        self._new_queries(ids, query.lifetime or 0, used, query.accuracy)
         if not is_static(query):
             self._moving.append((number, query))
             return
@@ -343,10 +347,13 @@ class _Draft:
         places: Integers = coded.indices.to_numpy()
         return codes[places]
 
-    def _new_queries(self, ids: pa.Array, lifetime: int, used: set[str]) -> None:
+    def _new_queries(
+        self, ids: pa.Array, lifetime: int, used: set[str], accuracy: float = 0.0
+    ) -> None:
         use = self._uses.setdefault(frozenset(used), len(self._uses))
         self._ids.append(ids)
         self._lifetime.append(np.full(len(ids), lifetime, dtype=np.int64))
+        self._accuracy.append(np.full(len(ids), accuracy))
         self._use.append(np.full(len(ids), use, dtype=np.int64))
         self._queries += len(ids)
 
@@ -371,9 +378,10 @@ class _Draft:
             query=_joined(self._query, np.int64),
             residue=_joined(self._residue, np.int64),
             residues=tuple(self._residues),
-            circles=_circles(self._residues),
+            circles=circles_of(self._residues),
             several=several,
             lifetime=_joined(self._lifetime, np.int64),
+            accuracy=_joined(self._accuracy, np.float64),
             use=_joined(self._use, np.int64),
             uses=tuple(self._uses),
             moving=moving(self._moving, self._stream),
@@ -483,7 +491,7 @@ def _padded(low: float, high: float) -> Range:
     return Range(float(np.nextafter(low - margin, -INF)), float(np.nextafter(high + margin, INF)))
 
 
-def _circles(residues: Iterable[Residue]) -> Doubles:
+def circles_of(residues: Iterable[Residue]) -> Doubles:
     none = (np.nan, np.nan, np.nan)
     rows = [
         (r.region.x, r.region.y, r.region.radius) if isinstance(r.region, Circle) else none

@@ -57,7 +57,7 @@ from watchline.model.region import (
     Polygon,
     Region,
 )
-from watchline.model.retention import Retention, Shed
+from watchline.model.retention import Keep, Retention, Shed
 from watchline.model.text import (
     UNIT_MICROSECONDS,
     YEAR_1,
@@ -86,6 +86,7 @@ __all__ = [
     "Emit",
     "InRange",
     "IsNull",
+    "Keep",
     "Knn",
     "MovingBox",
     "MovingCircle",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from watchline.errors import InvalidQuery, InvalidRange
@@ -69,3 +69,47 @@ class Retention:
         if self.shed is not None:
             text += f" SHED {self.shed.value}"
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What a run says about retention, where it is not to be as the stream declares it."""
+
+    retain: str | None = None
+    cache: float | None = None
+    max_objects: int | None = None
+    max_bytes: int | None = None
+    shed: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, words in (("retain", ("all", "significant")), ("shed", ("objects", "queries"))):
+            word = getattr(self, name)
+            if word is not None and word not in words:
+                raise InvalidQuery(f"{name} is {words[0]!r} or {words[1]!r}, not {word!r}")
+        for name in ("max_objects", "max_bytes"):
+            number = getattr(self, name)
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+                raise InvalidQuery(f"{name} is a whole number, not {number!r}")
+        if self.cache is not None and (
+            isinstance(self.cache, bool) or not isinstance(self.cache, (int, float))
+        ):
+            raise InvalidQuery(f"cache is a number from 0 to 1, not {self.cache!r}")
+
+    def over(self, declared: Retention | None) -> Retention | None:
+        """The retention of a run over a stream that declares this one."""
+        given = {
+            name: value
+            for name in ("cache", "max_objects", "max_bytes", "shed")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.retain == "all" or (self.retain is None and declared is None):
+            if given:
+                raise InvalidQuery(f"{next(iter(given))} goes with retain = 'significant'")
+            return None
+        base = declared or Retention()
+        if "shed" in given:
+            given["shed"] = Shed(given["shed"].upper())
+        if "max_objects" in given or "max_bytes" in given:
+            base = replace(base, max_objects=None, max_bytes=None, shed=None)
+            given.setdefault("shed", (declared or base).shed)
+        return replace(base, **given)

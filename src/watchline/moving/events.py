@@ -40,6 +40,7 @@ from watchline.moving.tables import (
     OF_NEAREST,
     OF_REGION,
     OPEN,
+    RETURN,
     ROW,
     UNHOLD,
     Integers,
@@ -151,7 +152,7 @@ def _object(
 ) -> int:  # pragma: no cover - compiled
     """A row or the time-out of object s."""
     objects = world.objects
-    comes = events.kind[e] == ROW
+    comes = events.kind[e] == ROW or events.kind[e] == RETURN
     had, has = objects.here[s] and objects.mine[s], comes and objects.mine[s]
     x, y = world.place[s, 0], world.place[s, 1]
     to_x, to_y = events.place[e, 0], events.place[e, 1]

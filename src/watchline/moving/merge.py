@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from watchline.model import Stream
 from watchline.moving.tables import ADD, CENTRE, CLOSE, END, FRESH, REFRESH, REMOVE
-from watchline.reasons import Reason
+from watchline.reasons import ENTERED, LEFT, Reason
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -312,8 +312,8 @@ def _told(found: Integers, answers: int, events: _Events, ids: pa.Array, rows: p
 
 
 # By kind, from STEP on.
-_LEFT = np.array([Reason.DROPPED, Reason.EXIT, Reason.EXPIRED, Reason.DROPPED])
-_ENTERED = np.array([Reason.REGISTERED, Reason.ENTER, Reason.ENTER, Reason.ENTER])
+_LEFT = np.array([Reason.DROPPED, *LEFT])
+_ENTERED = np.array([Reason.REGISTERED, *ENTERED])
 
 # --- kernels
 

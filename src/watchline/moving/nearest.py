@@ -438,6 +438,22 @@ def _known(
 
 
 @leaf
+def looks_near(
+    world: World, q: int, x: float, y: float
+) -> tuple[bool, bool]:  # pragma: no cover - compiled
+    """Whether an object at this place is among those wanted, or would be; and among the nearest."""
+    queries = world.queries
+    if queries.form[q] != NO_SHAPE and not in_region(region_of(queries, q), x, y):
+        return False, False
+    dx, dy = x - queries.cx[q], y - queries.cy[q]
+    d = dx * dx + dy * dy
+    start, n = queries.start[q], queries.count[q]
+    k, want = queries.k[q], queries.want[q]
+    looks = d == d and (n < want or d <= world.squares[start + want - 1])
+    return looks, looks and (n < k or d <= world.squares[start + k - 1])
+
+
+@leaf
 def forget_near(world: World, number: int, s: int) -> None:  # pragma: no cover - compiled
     """Object s is let go: the queries of one list that know it want nearer ones."""
     heads, blocks = world.nearest

@@ -36,6 +36,7 @@ from watchline.moving.nearest import (
     begin_nearest,
     close_nearest,
     list_circle,
+    looks_near,
     open_nearest,
     room_for,
 )
@@ -60,9 +61,16 @@ from watchline.moving.tables import (
     Told,
     Words,
     World,
+    admits,
+    in_region,
+    is_focal,
+    list_at,
     list_query,
+    outer_of,
+    region_of,
     span_of,
     suspect,
+    whole_of,
 )
 
 # The grid is chosen again when there are so many times more objects or queries, or fewer.
@@ -172,6 +180,39 @@ class Operator:
     def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
         return self._objects["here"][slots] > 0
 
+    def is_followed(self, slots: Small) -> npt.NDArray[np.bool_]:
+        """Whether queries move with these objects."""
+        return self._objects["first"][slots] != NONE
+
+    def looking(
+        self, places: Doubles, bits: Words, values: Doubles, slots: Small, whole: bool
+    ) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
+        """Objects at these places, the queries that look at each, and whether it is in the answer,
+        or would be. A slot of -1 is of an object that is not here. `whole`: of regions as they were
+        before they were shrunk."""
+        lines = self._lines._replace(bits=bits, values=values)
+
+        def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
+            told = Told(room[0], room[1], room[2], room[3])
+            return _looking(self._world, places, lines, slots.astype(np.int64), whole, told, i, at)
+
+        told = Told(*collected(fill, len(places), 1.0, np.int64))
+        return told.event, told.query, told.what > 0
+
+    @property
+    def entry_bytes(self) -> int:
+        """What an object takes here."""
+        lines = self._lines
+        width = lines.bits.itemsize * (lines.bits.shape[1] + lines.values.shape[1])
+        return int(OBJECT.itemsize + 2 * self._place.itemsize + 2 * 4 + width)
+
+    @property
+    def query_bytes(self) -> int:
+        """What the queries take here, with the lists they are in."""
+        columns = [self._queries, self._focal, self._then, self._span, self._slots, self._squares]
+        lists = [x for pair in (self._ranges, self._nearest) for x in pair]
+        return sum(int(column.nbytes) for column in (*columns, *lists))
+
     def refs(self, slots: Small) -> Small:
         """How many of these queries look at objects."""
         return self._objects["refs"][slots]
@@ -249,9 +290,10 @@ class Operator:
         waits: Bytes,
         since: Integers,
         caches: tuple[Doubles, Integers] | None = None,
+        sides: Doubles | None = None,
     ) -> Integers:
         """The numbers of new queries; they have no answers yet (see `open`). `caches`: margins, and
-        how many neighbours are wanted."""
+        how many neighbours are wanted. `sides`: what is left of widths and heights."""
         n = len(queries)
         while len(self._free_numbers) < n:
             self._grow_queries()
@@ -260,7 +302,11 @@ class Operator:
             self.numbers[name], self.ids[number] = number, name
         table = self._queries
         table["state"][numbers], table["form"][numbers] = CLOSED, queries.form
-        table["w"][numbers], table["h"][numbers] = queries.size.T
+        table["whole_w"][numbers], table["whole_h"][numbers] = w, h = queries.size.T
+        if sides is not None:
+            w = w * sides
+            h = np.where(queries.form == CIRCLE, w * w, h * sides)
+        table["w"][numbers], table["h"][numbers] = w, h
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
         table["k"][numbers], table["count"][numbers] = queries.k, 0
         table["margin"][numbers] = 0.0 if caches is None else caches[0]
@@ -598,6 +644,54 @@ def _look_again(world: World, numbers: Integers) -> None:  # pragma: no cover - 
     for q in numbers:
         if world.queries.state[q] == OPEN:
             begin_nearest(world, q)
+
+
+@nb.njit(cache=True, nogil=True)
+def _looking(
+    world: World,
+    places: Doubles,
+    lines: Lines,
+    slots: Integers,
+    whole: bool,
+    told: Told,
+    i: int,
+    at: int,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    queries = world.queries
+    for j in range(i, len(places)):
+        x, y, s = places[j, 0], places[j, 1], slots[j]
+        cell = cell_of(world.frame, x, y)
+        most = 0
+        for level in range(len(world.levels)):
+            number = list_at(world, level, cell)
+            most += world.ranges.heads[number, 2] + world.nearest.heads[number, 2]
+        if at + most > len(told.event):
+            return j, at
+        for level in range(len(world.levels)):
+            number = list_at(world, level, cell)
+            for kind in range(2):
+                heads, blocks = world.ranges if kind == 0 else world.nearest
+                block, fill = heads[number, 0], heads[number, 1]
+                while block != NONE:
+                    for place in range(block * BLOCK, block * BLOCK + fill):
+                        q = np.int64(blocks[place])
+                        if s >= 0 and is_focal(world.focal, q, s):
+                            continue
+                        if not admits(lines, j, queries.filter[q]):
+                            continue
+                        if queries.k[q]:
+                            looks, inside = looks_near(world, q, x, y)
+                        else:
+                            looks = in_region(outer_of(queries, q), x, y)
+                            region = whole_of(queries, q) if whole else region_of(queries, q)
+                            inside = in_region(region, x, y)
+                            looks |= inside
+                        if looks:
+                            told.event[at], told.query[at], told.row[at] = j, q, 0
+                            told.what[at] = np.int8(1) if inside else np.int8(0)
+                            at += 1
+                    block, fill = blocks[block * BLOCK + ITEMS], ITEMS
+    return len(places), at
 
 
 @nb.njit(cache=True, nogil=True)

@@ -49,6 +49,8 @@ class Moving(NamedTuple):
     focals: tuple[pa.Array, pa.Array]
     filter: Integers
     filters: tuple[Filter, ...]
+    # The least accuracy where load is shed.
+    accuracy: Doubles
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -65,6 +67,7 @@ class Moving(NamedTuple):
             (self.focals[0].take(chosen), self.focals[1].take(chosen)),
             self.filter[lines],
             self.filters,
+            self.accuracy[lines],
         )
 
 
@@ -111,4 +114,5 @@ def moving(numbered: Iterable[tuple[int, Query]], stream: Stream) -> Moving:
         (pa.array(focals[0], of), pa.array(focals[1], of)),
         filter_,
         tuple(filters),
+        np.array([q.accuracy for q in listed], dtype=np.float64),
     )

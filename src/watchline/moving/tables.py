@@ -46,8 +46,8 @@ FREE, CLOSED, OPEN = np.uint8(0), np.uint8(1), np.uint8(2)
 # Roles of a focal object.
 OF_REGION, OF_NEAREST = 0, 1
 # Kinds of events, in the order of one moment: of an object, of a query that ends, of an object that
-# one query less holds elsewhere, of an object that is given up.
-ROW, TIMEOUT, END, UNHOLD, SHED = 0, 1, 2, 3, 4
+# one query less holds elsewhere, of an object that is given up, of one that is taken back.
+ROW, TIMEOUT, END, UNHOLD, SHED, RETURN = 0, 1, 2, 3, 4, 5
 # What is told: an object is in the answer, still is with another row, is no more; and of nearest
 # neighbours that are to be merged: where the centre is now, that the query starts, that it ends.
 ADD, REFRESH, REMOVE = np.int8(1), np.int8(0), np.int8(-1)
@@ -84,7 +84,8 @@ OBJECT = np.dtype(
 # `since`: the earliest report that starts it. `filter`: which bit of an object admits it.
 #
 # `margin`: where only some objects are kept, those are that are not farther than this from the
-# region; and of neighbours the `want` nearest, which are k and some more.
+# region; and of neighbours the `want` nearest, which are k and some more. `whole_w`, `whole_h`: as
+# `w` and `h`, before the region was shrunk.
 #
 # The nearest known are the `count` from `start` on, by distance and label: all that are not beyond
 # (`reach`, `reach_label`). The first `k` of them are the answer.
@@ -98,7 +99,7 @@ QUERY = np.dtype(
         ("cx", np.float64), ("cy", np.float64), ("reach", np.float64), ("reach_label", np.int64),
         ("k", np.int64), ("start", np.int64), ("room", np.int64), ("count", np.int64),
         ("stamp", np.int64), ("fresh", np.int64), ("since", np.int64), ("margin", np.float64),
-        ("want", np.int64),
+        ("want", np.int64), ("whole_w", np.float64), ("whole_h", np.float64),
     ],
     align=True,
 )  # fmt: skip
@@ -186,6 +187,14 @@ def outer_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
         square = (o.w + m) * (o.w + m) if m > 0 else o.h
         return (float(o.form), o.mx - r, o.my - r, o.mx + r, o.my + r, o.mx, o.my, square)
     return (float(o.form), o.x1 - m, o.y1 - m, o.x2 + m, o.y2 + m, o.mx, o.my, o.h)
+
+
+@leaf
+def whole_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
+    """The region as it was before it was shrunk."""
+    o = queries[q]
+    w, h = o.whole_w, o.whole_h
+    return (float(o.form), o.mx - w, o.my - h, o.mx + w, o.my + h, o.mx, o.my, h)
 
 
 @leaf
@@ -341,7 +350,16 @@ def _out(lists: Lists, number: int, q: int) -> None:  # pragma: no cover - compi
 def span_of(world: World, q: int) -> Any:  # pragma: no cover - compiled
     """The cells that a query looks at."""
     if world.significant:
-        outer = outer_of(world.queries, q)
-        return cells_between(world.frame, outer[1], outer[2], outer[3], outer[4])
+        outer, o = outer_of(world.queries, q), world.queries[q]
+        w, h = o.whole_w, o.whole_h
+        if o.form == CIRCLE:
+            w = h = widened(w)
+        return cells_between(
+            world.frame,
+            min(outer[1], o.mx - w),
+            min(outer[2], o.my - h),
+            max(outer[3], o.mx + w),
+            max(outer[4], o.my + h),
+        )
     o = world.queries[q]
     return cells_between(world.frame, o.x1, o.y1, o.x2, o.y2)

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from os import PathLike, fspath
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -21,7 +22,7 @@ from pyspark.sql import types as st
 
 from watchline.catalog import Catalog, Queries
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
-from watchline.model import Emit, Stream, Type
+from watchline.model import Emit, Keep, Stream, Type
 from watchline.spark.merging import MergeTask
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
@@ -30,6 +31,11 @@ from watchline.spark.state import STATE_DDL
 from watchline.spark.versions import VersionSource
 from watchline.spark.worker import MatchTask
 from watchline.tracking import change_schema
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from watchline.tracking.tracker import Keeping
 
 CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
 
@@ -81,6 +87,7 @@ def changes(
     stream: str,
     shards: int | None = None,
     state: str | PathLike[str] | None = None,
+    **keep: Unpack[Keeping],
 ) -> DataFrame:
     """What enters (`sign` 1) and leaves (-1) the answers of the EMIT CHANGES queries.
 
@@ -88,7 +95,8 @@ def changes(
     row. `shards` is the number of parts that objects are dealt to, Spark's shuffle partitions if
     not given; a checkpoint keeps its number. Large states are files in the folder `state`, which
     all workers must reach; it is beside the catalog if not given. Counters of each micro-batch are
-    in `query.lastProgress["observedMetrics"]["watchline"]`.
+    in `query.lastProgress["observedMetrics"]["watchline"]`. Which objects are kept is as the stream
+    declares it, unless `retain`, `cache`, `max_objects`, `max_bytes` or `shed` say otherwise.
 
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
@@ -98,6 +106,8 @@ def changes(
     version = opened.version
     declared = opened.stream(stream, version)
     check_schema(df.schema, declared, own=())
+    kept = Keep(**keep)
+    replace(declared, retention=kept.over(declared.retention))
     schema = spark_schema(declared)
     spark = df.sparkSession
     shards = checked_shards(shards, spark)
@@ -110,7 +120,7 @@ def changes(
     folder = None if state is None else _absolute(state)
     # Only where there are points can there be nearest neighbours, and in one shard they are known.
     merged = shards > 1 and declared.point is not None
-    task = ShardTask(ref, stream, shards, fixed, folder, merged)
+    task = ShardTask(ref, stream, shards, fixed, folder, merged, kept)
     grouped = routed.groupBy("shard")
     if df.isStreaming:
         packed = grouped.applyInPandasWithState(

@@ -106,7 +106,7 @@ def _found(df: DataFrame, job: Job, catalog: Catalog, shards: int | None) -> Dat
     if job.emit == "matches":
         return matches(df, catalog, job.stream)
     state = f"{job.checkpoint}/watchline-state" if job.checkpoint else None
-    return changes(df, catalog, job.stream, shards, state)
+    return changes(df, catalog, job.stream, shards, state, **job.keep)
 
 
 def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from watchline.errors import EngineError, InvalidState
 from watchline.index.result import one_thread
-from watchline.model import Stream
+from watchline.model import Keep, Stream
 from watchline.moving.merge import PLAIN, QUERIES, Timeline, pack, split
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import NEVER, ROUTED, from_ipc, shard_keys, to_ipc
@@ -41,8 +41,8 @@ from watchline.tracking.shards import shards_of
 from watchline.tracking.tracker import Saved
 
 # Gauges are of now, summed over shards; the others are of the batch.
-COUNTERS = ("rows", "rejected", "late", "changes", "shed")
-GAUGES = ("objects", "answers", "bytes")
+COUNTERS = ("rows", "rejected", "late", "changes", "shed", "over_limit", "too_fast")
+GAUGES = ("objects", "answers", "bytes", "shadow")
 # The column of all these, and the accuracy.
 COUNTS = "_watchline_counts"
 COUNTS_TYPE = pa.list_(pa.float64())
@@ -98,6 +98,7 @@ class ShardTask:
     version: int | None
     folder: str | None
     merged: bool
+    keep: Keep
 
     def stream_batch(
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
@@ -126,7 +127,7 @@ class ShardTask:
         version = batch_version(self.ref, self.version)
         with one_thread():
             watcher = watcher_of(self.ref, self.stream, version)
-            tracker = Tracker.over(watcher, "", parts=self.shards)
+            tracker = Tracker.over(watcher, "", self.shards, self.keep)
             before = tracker.stats()
             outbox = self._done(tracker, version, _opened(listed))
         shard = int(key[0].as_py())
@@ -171,7 +172,7 @@ class ShardTask:
         identity = catalog_of(self.ref).identity
         if row is None:
             watcher = watcher_of(self.ref, self.stream, version)
-            return Tracker.over(watcher, identity, parts=self.shards)
+            return Tracker.over(watcher, identity, self.shards, self.keep)
         row.check(self.shards, identity)
         watcher = watcher_from(self.ref, self.stream, row.version, version)
         if tracker is not None and token == row.token:
@@ -185,7 +186,7 @@ class ShardTask:
             assert row.blob is not None
             blob = row.blob
         saved = Saved.of(blob, identity, self.stream)
-        return Tracker.resume(watcher, saved, parts=self.shards)
+        return Tracker.resume(watcher, saved, self.shards, self.keep)
 
     def _saved(
         self, tracker: Tracker, old: StateRow | None, shard: int, files: StateFiles | None

@@ -20,10 +20,10 @@ from watchline.evaluate import Columns
 from watchline.model import Stream
 from watchline.moving.events import Events
 from watchline.moving.tables import END, FIRST, ROW, TIMEOUT, UNHOLD
-from watchline.reasons import Reason
+from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.tracking.changes import change_table
 from watchline.tracking.flips import Moves
-from watchline.tracking.mover import Happened, Mover, places
+from watchline.tracking.mover import SECOND, Happened, Mover, places
 from watchline.tracking.rows import sequence, stable_order, times_of
 from watchline.tracking.watcher import QueryFlips, Watcher, members
 
@@ -192,6 +192,7 @@ class Batch:
         self._own = self._linked(known.objects, batch)
         self._columns = Columns(self._own.rows, self._stream)
         self.late = self._own.late
+        self.too_fast = self._too_fast()
         self._over = self._lives_over()
         self._other = self._linked(known.others, others)
         own = self._own
@@ -210,11 +211,28 @@ class Batch:
         self.changes = self._told([self._flipped(flips, ends), *found])
         self.births = {name: b for name, b in self.births.items() if name not in self._over}
         self.held = self.held[kept]
+        self.let_go = own.rows.take(pa.array(own.kept[~kept]))
+        # Whose rows came in this batch.
+        self.fresh = own.kept[kept] >= own.known
         self.objects = own.rows.take(pa.array(own.kept[kept]))
         self.others = self._other.rows.take(pa.array(self._other.kept))
 
     def _linked(self, objects: pa.Table, batch: pa.Table) -> Linked:
         return Linked(objects, batch, self._stream, self._known.newest, self.newest)
+
+    def _too_fast(self) -> int:
+        """Rows farther from their object's row before than it can have gone."""
+        stream, (old, new) = self._stream, self._own.moves
+        if stream.max_speed is None or stream.point is None:
+            return 0
+        moved = (old >= 0) & (new >= 0)
+        old, new = old[moved], new[moved]
+        points, times = places(self._columns, stream), self._own.times
+        with np.errstate(over="ignore", invalid="ignore"):
+            gone = np.hypot(*(points[new] - points[old]).T)
+            return int(
+                np.count_nonzero(gone > stream.max_speed * (times[new] - times[old]) / SECOND)
+            )
 
     def _held_after(self, flips: QueryFlips, ended: Integers) -> Integers:
         """How many queries that a row alone decides hold each object that has not timed out."""
@@ -351,9 +369,8 @@ class Batch:
     def _as_found(self, happened: Happened, kind: Integers, when: Integers) -> _Found:
         event, ids, signs, row, fresh = happened
         kind, when = kind[event], when[event]
-        entered = np.where(fresh, Reason.REGISTERED, Reason.ENTER)
-        # Nothing leaves because it is held no more.
-        left = np.array([Reason.EXIT, Reason.EXPIRED, Reason.DROPPED, -1, Reason.SHED])[kind]
+        entered = np.where(fresh, Reason.REGISTERED, np.array(ENTERED)[kind])
+        left = np.array(LEFT)[kind]
         newest = FIRST if self._known.newest is None else self._known.newest
         return _Found(
             row,

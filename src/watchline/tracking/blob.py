@@ -1,4 +1,4 @@
-"""The state of a tracker as bytes: a head in JSON, the objects as Arrow, and a checksum over both.
+"""The state of a tracker as bytes: a head in JSON, tables in Arrow, and a checksum over both.
 
 A blob says what it is before anything of it is read: another format, another stream or catalog, or
 a damaged blob is refused with `InvalidState`.
@@ -22,18 +22,19 @@ _FIXED, _SUM = struct.Struct("<HQQ"), struct.Struct("<I")
 _START = len(MAGIC) + _FIXED.size + _SUM.size
 
 
-def pack(head: dict[str, Any], objects: pa.Table) -> bytes:
+def pack(head: dict[str, Any], tables: list[pa.Table]) -> bytes:
     text = json.dumps(head, ensure_ascii=False).encode()
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, objects.schema) as writer:
-        writer.write_table(objects)
+    for table in tables:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
     rows = sink.getvalue()
     fixed = _FIXED.pack(FORMAT, len(text), _START + len(text) + rows.size)
     checksum = zlib.crc32(rows, zlib.crc32(text, zlib.crc32(fixed)))
     return b"".join([MAGIC, fixed, _SUM.pack(checksum), text, rows])
 
 
-def unpack(blob: bytes) -> tuple[dict[str, Any], pa.Table]:
+def unpack(blob: bytes) -> tuple[dict[str, Any], list[pa.Table]]:
     try:
         view = memoryview(blob)
     except TypeError:
@@ -51,5 +52,9 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], pa.Table]:
     if size != len(view) or zlib.crc32(view[_START:], zlib.crc32(fixed)) != checksum:
         raise InvalidState("the state is damaged: its length or its checksum is wrong")
     head = json.loads(bytes(view[_START : _START + length]))
-    with pa.ipc.open_stream(pa.py_buffer(view[_START + length :])) as reader:
-        return head, reader.read_all()
+    source = pa.BufferReader(pa.py_buffer(view[_START + length :]))
+    tables = []
+    while source.tell() < source.size():
+        with pa.ipc.open_stream(source) as reader:
+            tables.append(reader.read_all())
+    return head, tables

@@ -23,6 +23,7 @@ from watchline.moving.operator import GUESS, Operator
 from watchline.moving.queries import Moving, object_type
 from watchline.moving.tables import ADD, CIRCLE, END, FIRST, REMOVE, Integers, Small, Told
 from watchline.tracking.filters import Asked, Filters, lines
+from watchline.tracking.shrinking import WHOLE, Sizes
 from watchline.tracking.story import BEGIN, Happenings, Story
 
 SECOND = 1_000_000
@@ -62,8 +63,8 @@ class Mover:
     `slots` are of the tracker's objects, `other_slots` of focal objects that other shards own.
     """
 
-    def __init__(self, stream: Stream, parts: int):
-        self._stream, self._parts = stream, parts
+    def __init__(self, stream: Stream, parts: int, sizes: Sizes = WHOLE):
+        self._stream, self._parts, self._sizes = stream, parts, sizes
         significant = stream.retention is not None
         self._operator = Operator(object_type(stream), parts > 1, significant=significant)
         self._filters = Filters(stream)
@@ -83,10 +84,11 @@ class Mover:
         objects: pa.Table,
         others: pa.Table,
         held: Integers,
+        sizes: Sizes,
     ) -> Mover:
         """With these queries, of which some wait, and these objects, each held by so many queries
         elsewhere."""
-        mover = Mover(stream, parts)
+        mover = Mover(stream, parts, sizes)
         listed = list(queries)
         numbers = [mover._filters.acquire(moving, GUESS)[0] for moving in listed]
         own, foreign = Columns(objects, stream), Columns(others, stream)
@@ -145,7 +147,8 @@ class Mover:
             filters,
             waits.astype(np.uint8),
             since,
-            caches_of(moving, self._stream),
+            caches_of(moving, self._stream, self._sizes),
+            np.sqrt(self._sizes.areas(moving.ids, moving.accuracy)),
         )
         return self._operator.open(numbers)
 
@@ -338,6 +341,38 @@ class Mover:
         self.settle(self.slots[kept], self.slots[~kept], self.other_slots)
         return kept
 
+    def looking(
+        self, columns: Columns, slots: Small, whole: bool = False
+    ) -> tuple[Integers, pa.Array, npt.NDArray[np.bool_]]:
+        """Rows, the queries that look at each, and whether it is in the answer or would be; or in
+        that of a query with its whole region."""
+        asked = self._filters.ask(columns)
+        found = self._operator.looking(places(columns, self._stream), *asked, slots, whole)
+        return found[0], self._ids(found[1]), found[2]
+
+    def take_story(self, other: Mover) -> None:
+        """Go on with what another has told."""
+        self._story = other._story
+
+    def ranked(self) -> set[str]:
+        """The nearest-neighbour queries."""
+        return {self._operator.ids[q] for q in self._operator.ranked().tolist()}
+
+    def refs(self) -> Integers:
+        """How many of these queries look at each object."""
+        return self._operator.refs(self.slots).astype(np.int64)
+
+    def is_followed(self) -> npt.NDArray[np.bool_]:
+        return self._operator.is_followed(self.slots)
+
+    @property
+    def entry_bytes(self) -> int:
+        return self._operator.entry_bytes
+
+    @property
+    def query_bytes(self) -> int:
+        return self._operator.query_bytes
+
     def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
         return self._operator.is_here(slots)
 
@@ -348,7 +383,7 @@ class Mover:
         self._operator.set_rows(np.concatenate([kept, others]), np.arange(len(kept) + len(others)))
 
 
-def caches_of(queries: Moving, stream: Stream) -> tuple[Doubles, Integers] | None:
+def caches_of(queries: Moving, stream: Stream, sizes: Sizes) -> tuple[Doubles, Integers] | None:
     """How far around each query objects are kept, and how many neighbours; None if all are.
 
     Before an object reports again, both it and the query may have gone as far as it can in a
@@ -358,7 +393,7 @@ def caches_of(queries: Moving, stream: Stream) -> tuple[Doubles, Integers] | Non
     kept = stream.retention
     if kept is None:
         return None
-    part = 1.0 if kept.cache is None else kept.cache
+    part = (1.0 if kept.cache is None else kept.cache) * sizes.caches(queries.ids)
     if stream.max_speed is not None and stream.timeout is not None:
         travel = np.full(len(queries), 2 * stream.max_speed * stream.timeout / SECOND)
     else:

@@ -18,8 +18,9 @@ that some query moves with; and it tells of nearest neighbours what a merge of a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -31,45 +32,69 @@ from watchline.catalog import Catalog
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base
-from watchline.model import Stream
+from watchline.model import Keep, Stream
 from watchline.moving.merge import Timeline
 from watchline.moving.queries import Moving
 from watchline.moving.tables import FIRST
-from watchline.reasons import Reason
 from watchline.tracking import blob as blobs
 from watchline.tracking.batch import Batch, Known, Span
-from watchline.tracking.changes import change_schema, change_table
+from watchline.tracking.bounded import Bounded
+from watchline.tracking.changes import change_schema
 from watchline.tracking.mover import Mover, Pairs
 from watchline.tracking.rows import Rejects, accepted, declared, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
+from watchline.tracking.shedding import Shadows
+from watchline.tracking.shrinking import WHOLE, Sizes, shrunk
 from watchline.tracking.watcher import STEPS, Step, Watcher, members
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Keeping(TypedDict, total=False):
+    """What `Keep` takes."""
+
+    retain: str | None
+    cache: float | None
+    max_objects: int | None
+    max_bytes: int | None
+    shed: str | None
+
+
 # A query that waits for all its focal objects, since ever.
 _ALL = (3, FIRST)
 
 
-class Tracker:
-    """Follows one stream of a catalog; `version` is the one to start from, the newest if None."""
+class Tracker(Bounded):
+    """Follows one stream of a catalog; `version` is the one to start from, the newest if None.
 
-    def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
-        self._start(Watcher(catalog, stream, version), catalog.identity, 1)
+    Which objects it keeps is as the stream declares it, unless it is said here: see `Keep`.
+    """
+
+    def __init__(
+        self, catalog: Catalog, stream: str, version: int | None = None, **keep: Unpack[Keeping]
+    ):
+        self._start(Watcher(catalog, stream, version), catalog.identity, 1, Keep(**keep))
 
     @classmethod
-    def over(cls, watcher: Watcher, identity: str, parts: int = 1) -> Tracker:
+    def over(
+        cls, watcher: Watcher, identity: str, parts: int = 1, keep: Keep | None = None
+    ) -> Tracker:
         """A tracker whose queries are kept elsewhere, and shared; one of so many parts."""
         tracker = cls.__new__(cls)
-        tracker._start(watcher, identity, parts)
+        tracker._start(watcher, identity, parts, keep or Keep())
         return tracker
 
     def follow(self, watcher: Watcher) -> None:
         """Take the queries from another watcher, at this version or ahead of it."""
-        self._watcher = watcher
+        self._watcher, self._small = watcher, None
 
-    def _start(self, watcher: Watcher, identity: str, parts: int) -> None:
+    def _start(self, watcher: Watcher, identity: str, parts: int, keep: Keep) -> None:
         self._watcher, self.identity, self._parts = watcher, identity, parts
+        self._kept_as = keep
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
@@ -84,11 +109,15 @@ class Tracker:
 
     def _forget(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
-        self.stream = stream
+        self.stream = replace(stream, retention=self._kept_as.over(stream.retention))
         self._schema = change_schema(self.stream)
         self._objects = self._others = schema_of_rows(self.stream).empty_table()
-        # How many queries that a row alone decides hold each object.
-        self._held: Integers = np.empty(0, np.int64)
+        self._held = np.empty(0, np.int64)
+        self._is_held_known = True
+        self._shadows = Shadows.none(stream)
+        self._threshold = 1
+        self._sizes, self._small = WHOLE, None
+        self._missed = None
         self._newest: int | None = None
         self._mover: Mover | None = None
         self._waiting = {}
@@ -106,6 +135,7 @@ class Tracker:
                     self._objects,
                     self._others,
                     self._held,
+                    self._sizes,
                 )
         return self._mover
 
@@ -115,9 +145,6 @@ class Tracker:
             name in self._lifetimes and name not in self._births for name in queries.ids.to_pylist()
         ]
         return queries.take(np.flatnonzero(~np.array(over, dtype=np.bool_)))
-
-    def __len__(self) -> int:
-        return int(self._objects.num_rows)
 
     @property
     def newest(self) -> int | None:
@@ -137,7 +164,11 @@ class Tracker:
         `span` is given where other parts have rows of the same batch, and `foreign` are those of
         their rows whose objects some query moves with.
         """
+        if not self._is_held_known:
+            self._held, self._is_held_known = self._holds(Columns(self._objects, self.stream)), True
+            self._mover = None
         batch, rejects = accepted(rows, self.stream, self._watcher.used())
+        shadows, batch, late = self._shadows.met(batch, self.stream)
         times = times_of(batch, self.stream)
         if span is None:
             span = Span(int(times.min()), int(times.max())) if len(times) else None
@@ -151,13 +182,17 @@ class Tracker:
         self._rejects += rejects
         self._counts["rows"] += rows.num_rows
         self._counts["rejected"] += rejects.total()
-        self._counts["late"] += done.late
+        self._counts["late"] += done.late + late
+        self._counts["too_fast"] += done.too_fast
         self._objects, self._others, self._newest = done.objects, done.others, done.newest
         self._held = done.held
         self._births = done.births
         if self._mover is not None:
             self._waiting = self._mover.waiting()
-        return self._told(done.changes)
+        self._shadows, self._missed = shadows.expired(self.stream, self._newest), None
+        if self._sizes.step:
+            self._cast_shadows(done.let_go)
+        return self._told(pa.concat_tables([done.changes, *self._relieve(done.fresh)]))
 
     def _known(self) -> Known:
         return Known(
@@ -167,7 +202,7 @@ class Tracker:
             self._newest,
             self._births,
             self._lifetimes,
-            self._watcher,
+            self._asked(),
             self._moving(),
             self._held,
         )
@@ -216,7 +251,7 @@ class Tracker:
                 self._watcher.advance(part)
             for step in self._watcher.steps(self.version, part):
                 found.append(self._step(step))
-                self.version = step.version
+                self.version, self._small = step.version, None
         # A stream that was declared anew may have other attributes.
         told = [table for table in found if table.num_rows] or [self._schema.empty_table()]
         return self._told(pa.concat_tables(told))
@@ -229,7 +264,14 @@ class Tracker:
         came = step.came.plan.moving
         if mover is None and len(came) and not step.reset:
             mover = self._mover = Mover.over(
-                self.stream, self._parts, [], {}, self._objects, self._others, self._held
+                self.stream,
+                self._parts,
+                [],
+                {},
+                self._objects,
+                self._others,
+                self._held,
+                self._sizes,
             )
         new = []
         if mover is not None:
@@ -273,14 +315,18 @@ class Tracker:
 
     def _hold(self, held: Integers) -> None:
         """After a version: so many queries that a row alone decides hold each object."""
-        if self.stream.retention is None:
+        if self.stream.retention is None or not self._is_held_known:
             return
         kept = held > 0 if self._mover is None else self._mover.hold(held)
+        gone = self._objects.filter(pa.array(~kept))
         self._objects, self._held = self._objects.filter(pa.array(kept)), held[kept]
+        self._missed = None
+        if self._sizes.step:
+            self._cast_shadows(gone)
 
     def _members(self, base: Base, columns: Columns, births: dict[str, int | None] | None) -> Pairs:
         """The objects in the answers of these queries, but for those whose life is over."""
-        rows, queries = members(base, columns)
+        rows, queries = members(shrunk(base, self._sizes), columns)
         ids = base.plan.ids.take(pa.array(queries))
         if births is not None and (base.plan.lifetime[queries] > 0).any():
             over = pa.array(list(self._ended(base, births)), pa.string())
@@ -292,33 +338,6 @@ class Tracker:
         numbers = np.flatnonzero(base.plan.lifetime > 0)
         ids = base.plan.ids.take(pa.array(numbers)).to_pylist()
         return (query_id for query_id in ids if query_id not in births)
-
-    def _opened(
-        self,
-        old: Sequence[Pairs],
-        new: Sequence[Pairs],
-    ) -> pa.Table:
-        """The difference of two sets of answers; a query that was replaced changes by it alone."""
-        sides = []
-        for pairs in (old, new):
-            rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in pairs)])
-            sides.append(
-                (rows, pa.concat_arrays([pa.array([], pa.string()), *(i for _, i in pairs)]))
-            )
-        (old_rows, old_ids), (new_rows, new_ids) = sides
-        coded = pa.concat_arrays([old_ids, new_ids]).dictionary_encode()
-        codes = coded.indices.to_numpy().astype(np.int64)
-        count = max(len(coded.dictionary), 1)
-        keys_old = old_rows * count + codes[: len(old_rows)]
-        keys_new = new_rows * count + codes[len(old_rows) :]
-        left = np.setdiff1d(keys_old, keys_new, assume_unique=True)
-        entered = np.setdiff1d(keys_new, keys_old, assume_unique=True)
-        keys = np.concatenate([left, entered])
-        signs = np.repeat(np.array([-1, 1], np.int8), [len(left), len(entered)])
-        reasons = np.repeat([Reason.DROPPED, Reason.REGISTERED], [len(left), len(entered)])
-        times = np.full(len(keys), self._newest or 0)
-        ids = coded.dictionary.take(pa.array(keys % count))
-        return change_table(self.stream, self._objects, keys // count, ids, signs, times, reasons)
 
     # --- state
 
@@ -335,27 +354,32 @@ class Tracker:
             "counts": dict(self._counts),
             "rejects": dict(self._rejects),
         }
-        rows = pa.concat_tables([self._objects, self._others])
+        tables = [pa.concat_tables([self._objects, self._others])]
         if self.stream.retention is not None:
-            # One column more than there are attributes, whatever these are called.
-            held = np.append(self._held, np.zeros(self._others.num_rows, np.int64))
-            rows = rows.append_column("held", pa.array(held.astype(np.int32)))
-        return blobs.pack(head, rows)
+            head["threshold"] = self._threshold
+            head["sizes"] = self._sizes.step, sorted(self._sizes.locked)
+            tables += [pa.table({"held": self._held.astype(np.int32)}), *self._shadows]
+        return blobs.pack(head, tables)
 
     @classmethod
-    def restore(cls, catalog: Catalog, stream: str, blob: bytes) -> Tracker:
+    def restore(
+        cls, catalog: Catalog, stream: str, blob: bytes, **keep: Unpack[Keeping]
+    ) -> Tracker:
         """The tracker whose snapshot this is, of the same catalog and stream."""
         saved = Saved.of(blob, catalog.identity, stream)
-        return cls.resume(Watcher(catalog, stream, saved.head["version"]), saved)
+        watcher = Watcher(catalog, stream, saved.head["version"])
+        return cls.resume(watcher, saved, keep=Keep(**keep))
 
     @classmethod
-    def resume(cls, watcher: Watcher, saved: Saved, parts: int = 1) -> Tracker:
+    def resume(
+        cls, watcher: Watcher, saved: Saved, parts: int = 1, keep: Keep | None = None
+    ) -> Tracker:
         """As `restore`, with queries that are kept elsewhere; these may be ahead of the state."""
         head = saved.head
         tracker = cls.__new__(cls)
-        tracker._start(watcher, head["catalog"], parts)
+        tracker._start(watcher, head["catalog"], parts, keep or Keep())
         # Where the stream was declared anew since then, the objects are of the stream as it was.
-        tracker._forget(saved.stream)
+        tracker._forget(replace(saved.stream, retention=watcher.stream.retention))
         tracker.version, tracker._newest = head["version"], head["newest"]
         tracker._births, tracker._lifetimes = head["births"], watcher.timed(tracker.version)
         tracker._waiting = {name: (bits, since) for name, (bits, since) in head["waiting"].items()}
@@ -363,7 +387,17 @@ class Tracker:
         tracker._rejects = Counter(head["rejects"])
         own = saved.objects.num_rows - head["others"]
         tracker._objects, tracker._others = saved.objects.slice(0, own), saved.objects.slice(own)
-        tracker._held = saved.held[:own]
+        if saved.more and tracker.stream.retention is not None:
+            held, slim, full = saved.more
+            tracker._held = held["held"].to_numpy().astype(np.int64)
+            tracker._shadows = Shadows(slim, full)
+            tracker._threshold = head["threshold"]
+            step, locked = head["sizes"]
+            tracker._sizes = Sizes(step, frozenset(locked))
+        else:
+            # If not all are kept from now on, that is found out before the next rows.
+            tracker._held = np.ones(own, np.int64)
+            tracker._is_held_known = tracker.stream.retention is None
         return tracker
 
     def stats(self) -> dict[str, Any]:
@@ -376,9 +410,12 @@ class Tracker:
             "answers": self._counts["answers"],
             **counts,
             "rejected_by": dict(self._rejects),
-            "shed": 0,
-            "accuracy": 1.0,
-            "bytes": self._objects.nbytes,
+            "shed": self._counts["shed"],
+            "shadow": self._shadows.total,
+            "over_limit": self._counts["over_limit"],
+            "too_fast": self._counts["too_fast"],
+            "accuracy": self._accuracy(),
+            "bytes": self._bytes_of_objects() + self._shadows.nbytes,
         }
 
 
@@ -388,11 +425,12 @@ class Saved(NamedTuple):
     head: dict[str, Any]
     stream: Stream
     objects: pa.Table
-    held: Integers
+    # Where only some objects are kept: by how many queries, and the shadows of others.
+    more: list[pa.Table]
 
     @staticmethod
     def of(blob: bytes, identity: str, stream: str) -> Saved:
-        head, objects = blobs.unpack(blob)
+        head, (objects, *more) = blobs.unpack(blob)
         if head["catalog"] != identity:
             raise InvalidState(
                 "the state belongs to another catalog: name that one, or start with a new"
@@ -404,11 +442,4 @@ class Saved(NamedTuple):
             raise InvalidState(
                 f"the state belongs to stream {statement.stream.name!r}, not to {stream!r}"
             )
-        held = np.ones(objects.num_rows, np.int64)
-        if statement.stream.retention is not None:
-            last = objects.num_columns - 1
-            held, objects = (
-                objects.column(last).to_numpy().astype(np.int64),
-                objects.remove_column(last),
-            )
-        return Saved(head, statement.stream, objects, held)
+        return Saved(head, statement.stream, objects, more)

@@ -12,7 +12,8 @@ matched at the old and at the new row, and the difference is taken.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +60,10 @@ class WatchBase(Base):
 
 
 def prepare_changes(queries: Queries, stream: Stream) -> WatchBase:
-    made = plan(queries, stream, Emit.CHANGES)
+    return watch_base(plan(queries, stream, Emit.CHANGES), stream)
+
+
+def watch_base(made: Plan, stream: Stream) -> WatchBase:
     flips = tuple(PartFlips.over(part) if part.whole else None for part in made.parts)
     # What flips decide alone is never searched: it needs no index.
     searches = (
@@ -103,6 +107,7 @@ class Watcher(Matcher):
     """The EMIT CHANGES queries of one stream, ready for moves."""
 
     _used: frozenset[str] | None
+    _guards: dict[str, float] | None
     _focals: pa.Array | None
 
     def _setup(
@@ -164,6 +169,33 @@ class Watcher(Matcher):
             found = [m.take(np.flatnonzero(~_among(m.ids, came))) for m in found]
             found += [base.plan.moving for base in step.gone]
         return [m for m in found if len(m)]
+
+    def guards(self) -> dict[str, float]:
+        """The queries with a least accuracy, and which."""
+        if self._guards is None:
+            self._guards = {}
+            for layer in self._layers:
+                made = layer.base.plan
+                numbers = np.flatnonzero((made.accuracy > 0) & layer.alive)
+                ids = made.ids.take(pa.array(numbers)).to_pylist()
+                self._guards.update(zip(ids, made.accuracy[numbers].tolist(), strict=True))
+        return self._guards
+
+    def holding(self, columns: Columns, ids: list[str]) -> tuple[Integers, pa.Array]:
+        """Rows, and which of these queries hold them, as far as a row alone decides."""
+        found = [(np.empty(0, np.int64), pa.array([], pa.string()))]
+        for base in self.among(ids):
+            rows, queries = members(base, columns)
+            found.append((rows, base.plan.ids.take(pa.array(queries))))
+        return np.concatenate([r for r, _ in found]), pa.concat_arrays([i for _, i in found])
+
+    def through(self, change: Callable[[Base], Base]) -> Watcher:
+        """The same queries as they are now, with other plans."""
+        twin = copy(self)
+        twin._layers = [replace(layer, base=change(layer.base)) for layer in self._layers]
+        for layer, mine in zip(self._layers, twin._layers, strict=True):
+            mine.alive, mine.dead = layer.alive, layer.dead
+        return twin
 
     def focals(self) -> pa.Array:
         """The objects that some query moves with."""
@@ -229,7 +261,7 @@ class Watcher(Matcher):
 
     def _forget_facts(self) -> None:
         """What was found out about the queries, until they change."""
-        self._used = self._focals = None
+        self._used = self._focals = self._guards = None
 
 
 def _timed(made: Plan, alive: npt.NDArray[np.bool_] | bool = True) -> dict[str, int]:

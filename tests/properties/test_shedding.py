@@ -1,0 +1,151 @@
+"""Under a bound: events alternate, range answers are subsets of the truth, no query is less
+accurate than it demands, and the bound holds unless the counters say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import reference
+from tests.ledgers import Told
+from tests.properties.test_moving import crowd, ours, scripts
+from tests.properties.test_retention import PARTS, SPEEDS, Kept, in_order
+from tests.scripts import Played, Row, Script
+
+# What queries of these names demand.
+LEAST = {"a": 0.5, "b": 0.9, "c": 1.0, "f": 0.3}
+
+
+class Bounded(Kept, Played):
+    """A tracker with a bound, beside the truth and what a tracker without a bound would say."""
+
+    def __init__(
+        self, kind: str, timeout: int | None, part: float, speed: float | None, bound: str
+    ):
+        self.keep(part, speed)
+        self.clauses += f" {bound}"
+        super().__init__(kind, timeout)
+        self.truth = reference.Ledger(self.ledger.stream)
+        self.answers: dict[str, set[Any]] = {}
+        self.ranked: set[str] = set()
+        self.over = 0
+
+    def more(self, name: str) -> str:
+        return f" ACCURACY {LEAST[name]}" if name in LEAST else ""
+
+    def register(self, name: str, where: Any, region: Any, lifetime: Any, knn: Any = None) -> None:
+        version = self.catalog.version
+        super().register(name, where, region, lifetime, knn)
+        if self.catalog.version > version:
+            spec = self.ledger.registered[name]
+            self.truth.version([name] if name in self.truth.registered else [], [spec])
+            self.ranked.discard(name)
+            if knn:
+                self.ranked.add(name)
+            self.check()
+
+    def drop(self, name: str) -> None:
+        if name in self.truth.registered:
+            self.truth.drop(name)
+        super().drop(name)
+
+    def process(self, rows: list[Row]) -> None:
+        self.truth.process(rows)
+        super().process(rows)
+        self.check()
+
+    def _compare(self, changes: list[reference.Change], found: list[list[Told]]) -> None:
+        for query, sign, who, *_ in found[0]:
+            answer = self.answers.setdefault(query, set())
+            assert (who in answer) == (sign < 0), "events alternate"
+            if sign > 0:
+                answer.add(who)
+            else:
+                answer.discard(who)
+
+    def check(self) -> None:
+        [stats] = self._stats()
+        for query, answer in self.answers.items():
+            if query not in self.ranked:
+                assert answer <= self.truth.answers.get(query, set())
+        assert stats["answers"] == sum(map(len, self.answers.values()))
+        [tracker] = self.trackers
+        accuracies = tracker.accuracies()
+        assert 0 <= stats["accuracy"] <= 1
+        assert stats["shadow"] or not accuracies
+        for name, accuracy in accuracies.items():
+            if name not in self.ranked:
+                assert accuracy < 1
+
+    def demands(self) -> None:
+        """After rows: what queries have of the answers of a tracker without a bound."""
+        for name, wanted in self.ledger.answers.items():
+            if name not in self.ranked and name in LEAST and wanted:
+                mine = len(self.answers.get(name, set()) & wanted)
+                assert mine >= LEAST[name] * len(wanted), name
+
+    def bounded(self, bound: int) -> None:
+        [stats] = self._stats()
+        assert stats["objects"] <= bound or stats["over_limit"] > self.over
+        self.over = stats["over_limit"]
+
+
+def play(player: Bounded, event: tuple[Any, ...], bound: int | None) -> None:
+    player.play(*event)
+    if event[0] == "rows" and bound is not None:
+        player.bounded(bound)
+
+
+parts, speeds = st.sampled_from(PARTS), st.sampled_from(SPEEDS)
+
+
+@settings(ours, max_examples=80)
+@given(
+    scripts(14, 6).map(in_order), st.sets(st.integers(0, 14), max_size=2), parts, speeds,
+    st.sampled_from([1, 2, 3]),
+)  # fmt: skip
+def test_a_bound_on_objects(
+    script: Script, restored: set[int], part: float, speed: float | None, bound: int
+) -> None:
+    kind, timeout, events = script
+    player = Bounded(kind, timeout, part, speed, f"MAX OBJECTS {bound} SHED OBJECTS")
+    for step, event in enumerate(events):
+        if step in restored:
+            player.through_bytes()
+        play(player, event, bound)
+
+
+@pytest.mark.parametrize("bound", [1, 4, 9, 15])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bound_on_the_objects_of_a_crowd(seed: int, bound: int) -> None:
+    kind, timeout, events = in_order(crowd(seed))
+    player = Bounded(kind, timeout, 1.0, SPEEDS[seed % 3], f"MAX OBJECTS {bound} SHED OBJECTS")
+    for event in events:
+        play(player, event, bound)
+    assert player.trackers[0].stats()["shed"] > 0 or bound > 9
+
+
+# --- demands
+
+
+@pytest.mark.parametrize("bound", [1, 3, 8])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_query_is_less_accurate_than_it_demands(seed: int, bound: int) -> None:
+    """All queries are there before the first row, so that nothing is unknown to them."""
+    kind, _, events = in_order(crowd(seed, knn=False))
+    first = [event for event in events if event[0] == "query" and event[3] is not None]
+    rows = [event for event in events if event[0] == "rows"] * 3
+    player = Bounded(kind, None, 1.0, None, f"MAX OBJECTS {bound} SHED OBJECTS")
+    for event in first:
+        if event[3][0] in ("box", "circle"):
+            player.play(*event)
+    player.play("query", "a", ("true",), ("box", -1.0, 0.0, 1.0, 2.0), None)
+    player.play("query", "b", ("true",), ("circle", 1.0, 1.0, 1.0), None)
+    player.play("query", "c", ("true",), ("box", 0.3, 0.3, 3.0, 1.0), None)
+    for event in rows:
+        play(player, event, bound)
+        player.demands()
+    assert player.trackers[0].stats()["shed"] > 0
