@@ -303,9 +303,10 @@ class Operator:
         table = self._queries
         table["state"][numbers], table["form"][numbers] = CLOSED, queries.form
         table["whole_w"][numbers], table["whole_h"][numbers] = w, h = queries.size.T
-        if sides is not None:
+        if sides is not None and (sides < 1).any():
             w = w * sides
-            h = np.where(queries.form == CIRCLE, w * w, h * sides)
+            with np.errstate(over="ignore"):
+                h = np.where(queries.form == CIRCLE, w * w, h * sides)
         table["w"][numbers], table["h"][numbers] = w, h
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
         table["k"][numbers], table["count"][numbers] = queries.k, 0
