@@ -848,3 +848,81 @@ EXPLAIN SELECT 1
 ---
 ;
 => QuerySyntaxError: the text holds no statement: expected CREATE, DROP, SHOW or EXPLAIN
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT
+=> QuerySyntaxError: RETAIN SIGNIFICANT needs MAX SPEED and TIMEOUT, which say how far an object gets before it reports again; or CACHE with a number from 0 to 1
+  at line 1, column 66:
+    …E STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT
+                                                                 ^^^^^^^^^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SOME
+=> QuerySyntaxError: expected ALL or SIGNIFICANT, found 'SOME'
+  at line 1, column 66:
+    …E STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SOME
+                                                                 ^^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 1.5
+=> QuerySyntaxError: CACHE must lie between 0 and 1, not 1.5
+  at line 1, column 84:
+    …NT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 1.5
+                                                                 ^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE
+=> QuerySyntaxError: expected a number, but the statement ends
+  at line 1, column 83:
+    …INT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE
+                                                                 ^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts CACHE 0.5
+=> QuerySyntaxError: CACHE goes with RETAIN SIGNIFICANT
+  at line 1, column 65:
+    …TE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts CACHE 0.5
+                                                                 ^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN ALL MAX OBJECTS 5
+=> QuerySyntaxError: MAX OBJECTS goes with RETAIN SIGNIFICANT
+  at line 1, column 82:
+    …GINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN ALL MAX OBJECTS 5
+                                                                 ^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 0
+=> QuerySyntaxError: MAX OBJECTS must leave room for one object
+  at line 1, column 98:
+    …MP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 0
+                                                                 ^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX BYTES 3
+=> QuerySyntaxError: MAX BYTES must leave room for one object: 16 bytes
+  at line 1, column 96:
+    …TAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX BYTES 3
+                                                                 ^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1.5
+=> QuerySyntaxError: MAX OBJECTS must be a whole number within ±4,611,686,018,427,387,904
+  at line 1, column 98:
+    …MP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1.5
+                                                                 ^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 SHED QUERIES
+=> QuerySyntaxError: SHED QUERIES needs a bound: MAX OBJECTS or MAX BYTES
+  at line 1, column 91:
+    …TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 SHED QUERIES
+                                                                 ^^^^^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 5 SHED CARS
+=> QuerySyntaxError: expected OBJECTS or QUERIES, found 'CARS'
+  at line 1, column 105:
+    …ECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 5 SHED CARS
+                                                                 ^^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 5 MAX BYTES 5000
+=> QuerySyntaxError: a stream has one bound: MAX OBJECTS or MAX BYTES
+  at line 1, column 110:
+    … TIME ts RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 5 MAX BYTES 5000
+                                                                 ^^^^
+---
+CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'
+  at line 1, column 59:
+    CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
+                                                              ^^^

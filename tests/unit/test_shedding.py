@@ -1,0 +1,281 @@
+"""Which objects are kept, given up and taken back, by small examples that a reader can follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import watchline as wl
+from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
+from watchline.model import Keep, Retention, Shed
+from watchline.tracking.shedding import threshold_of
+from watchline.tracking.shrinking import STEPS, Sizes
+
+COLUMNS = "id BIGINT, x DOUBLE, y DOUBLE, kind STRING, cargo STRING, ts TIMESTAMP"
+STREAM = f"CREATE STREAM cars ({COLUMNS}) OBJECT id TIME ts POINT (x, y)"
+SECOND = 1_000_000
+
+
+def tracker(clauses: str, *queries: str, **keep: Any) -> wl.Tracker:
+    texts = [f"{STREAM} {clauses}"]
+    texts += [
+        f"CREATE QUERY {q.split()[0]} AS SELECT * FROM cars {q.split(' ', 1)[1]}" for q in queries
+    ]
+    return wl.Tracker(wl.Catalog.of(texts), "cars", **keep)
+
+
+def at(*places: tuple[int, float, float], second: float = 0) -> pa.Table:
+    """Objects at places, all at one moment."""
+    ids, x, y = zip(*places, strict=True) if places else ((), (), ())
+    n = len(places)
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "x": pa.array(x, pa.float64()),
+            "y": pa.array(y, pa.float64()),
+            "kind": pa.array(["car"] * n),
+            "cargo": pa.array(["something heavy"] * n),
+            "ts": pa.array([int(second * SECOND)] * n, pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def brief(changes: pa.Table) -> list[tuple[Any, ...]]:
+    rows = changes.select(["query_id", "sign", "object_id", "reason"]).to_pylist()
+    return [tuple(row.values()) for row in rows]
+
+
+# --- significant objects
+
+
+def test_only_what_some_query_looks_at_is_kept() -> None:
+    t = tracker(
+        "RETAIN SIGNIFICANT CACHE 0",
+        "a INSIDE (0, 0, 10, 10)",
+        "b WHERE kind = 'truck' EMIT CHANGES",
+    )
+    assert brief(t.process(at((1, 5, 5), (2, 50, 50), (3, 9, 9)))) == [
+        ("a", 1, 1, "enter"),
+        ("a", 1, 3, "enter"),
+    ]
+    assert t.stats()["objects"] == 2
+    assert brief(t.process(at((1, 11, 5), second=1))) == [("a", -1, 1, "exit")]
+    assert t.stats()["objects"] == 1
+    assert brief(t.process(at((1, 9, 5), second=2))) == [("a", 1, 1, "enter")]
+
+
+def test_a_new_query_knows_nobody_who_was_let_go() -> None:
+    """They enter when they report: the paper's uncertainty of new queries."""
+    cat = wl.Catalog.of(
+        [
+            f"{STREAM} RETAIN SIGNIFICANT CACHE 0",
+            "CREATE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 10, 10)",
+        ]
+    )
+    t = wl.Tracker(cat, "cars")
+    t.process(at((1, 5, 5), (2, 50, 50)))
+    cat.execute("CREATE QUERY b AS SELECT * FROM cars INSIDE (4, 4, 60, 60)")
+    assert brief(t.advance_to(cat.version)) == [("b", 1, 1, "registered")]
+    assert brief(t.process(at((2, 51, 51), second=1))) == [("b", 1, 2, "enter")]
+
+
+# Around object 9 at (0, 0), ten wide: an object at 8 is three beyond the border.
+@pytest.mark.parametrize(
+    ("clauses", "kept"),
+    [
+        ("RETAIN SIGNIFICANT CACHE 0", False),
+        # Both travel a unit a second, and report within two: 4 is all of it, 2 is half.
+        ("TIMEOUT INTERVAL 2 SECONDS MAX SPEED 1 RETAIN SIGNIFICANT", True),
+        ("TIMEOUT INTERVAL 2 SECONDS MAX SPEED 1 RETAIN SIGNIFICANT CACHE 0.5", False),
+        # Without a speed it is a part of half the box: 5 and 1.25.
+        ("RETAIN SIGNIFICANT CACHE 1", True),
+        ("RETAIN SIGNIFICANT CACHE 0.25", False),
+    ],
+)
+def test_the_cache_of_a_query_that_moves(clauses: str, kept: bool) -> None:
+    t = tracker(clauses, "q INSIDE ('M', 9, 10, 10)")
+    # Who reports before the query has begun is not kept.
+    t.process(at((9, 0, 0), (1, 8, 0)))
+    assert t.stats()["objects"] == 1
+    t.process(at((1, 8, 0), (2, 1, 1), second=0.5))
+    assert t.stats()["objects"] == 2 + kept
+    # The query comes over it before it reports again.
+    entered = [("q", 1, 1, "enter")] if kept else []
+    assert brief(t.process(at((9, 5, 0), second=1))) == entered
+
+
+def test_nearest_neighbours_have_some_more_in_the_cache() -> None:
+    t = tracker("RETAIN SIGNIFICANT CACHE 0.5", "q kNN (2, 0, 0)")
+    t.process(at(*((i, float(i), 0) for i in range(1, 9))))
+    assert t.stats()["objects"] == 3
+    assert brief(t.process(at((1, 20, 0), second=1))) == [
+        ("q", -1, 1, "exit"),
+        ("q", 1, 3, "enter"),
+    ]
+
+
+def test_rows_that_are_too_fast_are_counted() -> None:
+    t = tracker("MAX SPEED 2", "a INSIDE (0, 0, 10, 10)")
+    t.process(at((1, 0, 0), (2, 0, 0)))
+    t.process(at((1, 2, 0), (2, 2.1, 0), second=1))
+    assert t.stats()["too_fast"] == 1
+
+
+# --- a bound on objects
+
+
+def test_the_threshold_of_the_paper() -> None:
+    """Seven objects with one query, five with two, three with three: 80 % are left by k = 2."""
+    refs = np.repeat([1, 2, 3], [7, 5, 3])
+    assert threshold_of(refs, 3) == 2
+    assert threshold_of(refs, 7) == 2
+    assert threshold_of(refs, 8) == 3
+    assert threshold_of(refs, 15) == 4
+    assert threshold_of(refs[:0], 3) == 1
+
+
+def test_objects_that_few_queries_look_at_are_given_up() -> None:
+    t = tracker(
+        "RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 2",
+        "a INSIDE (0, 0, 10, 10)",
+        "b INSIDE (0, 0, 5, 5)",
+    )
+    found = brief(t.process(at((1, 1, 1), (2, 2, 2), (3, 8, 8))))
+    assert found == [
+        *[(q, 1, i, "enter") for i in (1, 2) for q in "ab"],
+        ("a", 1, 3, "enter"),
+        ("a", -1, 3, "shed"),
+        # Nine tenths of two objects is one.
+        ("a", -1, 1, "shed"),
+        ("b", -1, 1, "shed"),
+    ]
+    stats = t.stats()
+    names = ("objects", "shed", "shadow", "answers", "over_limit")
+    assert [stats[name] for name in names] == [1, 2, 2, 2, 0]
+    assert stats["accuracy"] == 2 / 5
+    assert t.accuracies() == {"a": 1 / 3, "b": 1 / 2}
+    # What it leaves behind is less than the row.
+    assert t._shadows.slim.column_names == ["id", "x", "y", "ts"]
+    # It reports again, and there is room.
+    assert brief(t.process(at((3, 8, 9), second=1))) == [("a", 1, 3, "enter")]
+    assert t.accuracies() == {"a": 2 / 3, "b": 1 / 2}
+    # A row older than what is known of its shadow is late.
+    assert brief(t.process(at((1, 9, 9), second=-1))) == []
+    assert t.stats()["late"] == 1
+
+
+def test_a_query_keeps_what_it_demands() -> None:
+    t = tracker(
+        "RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1 SHED OBJECTS",
+        "a INSIDE (0, 0, 10, 10) ACCURACY 0.5",
+        "b INSIDE (20, 0, 30, 10)",
+    )
+    t.process(at((1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 21, 1)))
+    # Of three, one can go; 4 goes too, and the bound yields.
+    assert t.accuracies() == {"a": 2 / 3, "b": 0.0}
+    assert (t.stats()["objects"], t.stats()["over_limit"]) == (2, 1)
+    # Those that are left leave: what was given up comes back, with all of its row.
+    found = t.process(at((2, 50, 50), (3, 50, 50), second=1))
+    assert brief(found)[-1] == ("a", 1, 1, "shed")
+    assert found["cargo"].to_pylist()[-1] == "something heavy"
+    assert t.accuracies() == {"b": 0.0}
+
+
+def test_a_bound_on_bytes() -> None:
+    t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX BYTES 4000", "a INSIDE (0, 0, 100, 100)")
+    t.process(at(*((i, i % 100, i % 7) for i in range(100))))
+    stats = t.stats()
+    assert stats["bytes"] <= 4_000
+    assert 20 < stats["objects"] < 80
+    assert stats["objects"] + stats["shadow"] == 100
+    assert stats["accuracy"] == stats["objects"] / 100
+
+
+# --- smaller queries
+
+
+def test_queries_shrink_and_grow_again() -> None:
+    t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 4 SHED QUERIES", "a INSIDE (0, 0, 10, 10)")
+    near, far = [(i, 5.0, 5.0) for i in (1, 2, 3)], [(i, 0.1, 0.1) for i in (4, 5)]
+    assert brief(t.process(at(*near, *far)))[-2:] == [("a", -1, 4, "shed"), ("a", -1, 5, "shed")]
+    assert t._sizes.step == 3
+    assert t.accuracies() == {"a": 3 / 5}
+    # There is room for two more steps in each batch, and then they enter by themselves.
+    for second in (1, 2, 3):
+        assert brief(t.process(at(second=second))) == []
+    assert t._sizes == Sizes()
+    assert brief(t.process(at(*far[:1], second=4))) == [("a", 1, 4, "enter")]
+
+
+def test_steps_take_the_cache_first() -> None:
+    caches, areas = zip(*STEPS, strict=True)
+    assert caches[:3] == (1.0, 0.5, 0.0)
+    assert areas[:4] == (1.0, 1.0, 1.0, 0.9)
+    assert list(areas) == sorted(areas, reverse=True)
+    ids = pa.array(["a", "b", "c"])
+    sizes = Sizes(len(STEPS) - 1, frozenset("c"))
+    assert sizes.areas(ids, np.array([0.0, 0.9, 0.9])).tolist() == [0.1, 0.9, 1.0]
+    assert sizes.caches(ids).tolist() == [0.0, 0.0, 1.0]
+
+
+# --- what a run says
+
+
+def test_a_run_may_keep_otherwise() -> None:
+    cat = wl.Catalog.of([STREAM, "CREATE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 10, 10)"])
+    t = wl.Tracker(cat, "cars")
+    t.process(at((1, 1, 1), (2, 50, 50)))
+    assert t.stats()["objects"] == 2
+    # What was kept before is found out to be looked at, or not, with the next rows.
+    t = wl.Tracker.restore(cat, "cars", t.snapshot(), retain="significant", cache=0.0)
+    assert brief(t.process(at((2, 51, 50), second=1))) == []
+    assert t.stats()["objects"] == 1
+    assert brief(t.process(at((1, 50, 50), second=2))) == [("a", -1, 1, "exit")]
+    t = wl.Tracker.restore(cat, "cars", t.snapshot())
+    t.process(at((1, 50, 50), (2, 50, 50), second=3))
+    assert t.stats()["objects"] == 2
+
+
+@pytest.mark.parametrize(
+    ("keep", "problem"),
+    [
+        ({"retain": "some"}, "retain is 'all' or 'significant', not 'some'"),
+        ({"shed": "all"}, "shed is 'objects' or 'queries', not 'all'"),
+        ({"max_objects": 1.5}, "max_objects is a whole number, not 1.5"),
+        ({"max_objects": True}, "max_objects is a whole number, not True"),
+        ({"cache": "big"}, "cache is a number from 0 to 1, not 'big'"),
+        ({"max_objects": 5}, "max_objects goes with retain = 'significant'"),
+        ({"retain": "all", "cache": 0.5}, "cache goes with retain = 'significant'"),
+        ({"retain": "significant"}, "needs MAX SPEED and TIMEOUT"),
+        ({"retain": "significant", "cache": 2}, "CACHE must lie between 0 and 1"),
+        ({"retain": "significant", "cache": 0, "max_objects": 0}, "must leave room for one object"),
+        ({"retain": "significant", "cache": 0, "max_bytes": 7}, "room for one object: 48 bytes"),
+        ({"retain": "significant", "cache": 0, "shed": "objects"}, "SHED OBJECTS needs a bound"),
+        (
+            {"retain": "significant", "cache": 0, "max_objects": 5, "max_bytes": 900},
+            "has one bound",
+        ),
+    ],
+)
+def test_mistakes_of_a_run(keep: dict[str, Any], problem: str) -> None:
+    cat = wl.Catalog.of([STREAM])
+    with pytest.raises((InvalidQuery, InvalidRange), match=problem):
+        wl.Tracker(cat, "cars", **keep)
+
+
+def test_what_a_run_says_goes_before_what_is_declared() -> None:
+    declared = Retention(0.5, max_objects=10, shed=Shed.QUERIES)
+    assert Keep().over(declared) == declared
+    assert Keep(retain="all").over(declared) is None
+    assert Keep(max_bytes=900).over(declared) == Retention(0.5, max_bytes=900, shed=Shed.QUERIES)
+    assert Keep(cache=1, shed="objects").over(declared) == Retention(1, 10, None, Shed.OBJECTS)
+    assert Keep(retain="significant", cache=0).over(None) == Retention(0)
+
+
+@pytest.mark.parametrize("accuracy", ["1.1", "-0.1"])
+def test_an_accuracy_is_between_none_and_all(accuracy: str) -> None:
+    with pytest.raises(QuerySyntaxError, match="ACCURACY must lie between 0 and 1"):
+        tracker("", f"a INSIDE (0, 0, 1, 1) ACCURACY {accuracy}")
