@@ -246,6 +246,7 @@ def watched(
         (none, ids) if asked.k else (ids, none),
         np.full(n, -1),
         (),
+        np.zeros(n),
     )
     roles = (nobody, places) if asked.k else (places, nobody)
     waits, since = np.zeros(n, np.uint8), np.full(n, FIRST)

@@ -86,11 +86,11 @@ def run(
         if events.kind[i] == END:
             at = _close(world, told, at, i, who, FREE, partial)
             for role in range(2):
-                if world.significant and world.focal[who, role] >= 0:
+                if world.significant is not None and world.focal[who, role] >= 0:
                     suspect(world, np.int64(world.focal[who, role]))
         else:
             at = _object(world, events, partial, told, at, i, who)
-        if world.significant:
+        if world.significant is not None:
             let_go(world)
     return len(events.kind), at
 
@@ -169,7 +169,7 @@ def _object(
     if has and not (had and cell == to_cell):
         objects.spot[s] = put(world.spots, to_cell, s)
     objects.here[s] = comes
-    if world.significant:
+    if world.significant is not None:
         objects.held[s] += events.held[e]
     if comes:
         world.place[s, 0], world.place[s, 1] = to_x, to_y
@@ -195,7 +195,7 @@ def _object(
         if has:
             at = object_moves(world, told, at, e, s, into, old, new, ENTER)
             at = object_near(world, told, at, e, s, into, old, new, partial)
-    if world.significant and objects.refs[s] == 0:
+    if world.significant is not None and objects.refs[s] == 0:
         suspect(world, s)
     return at
 

@@ -37,6 +37,7 @@ from watchline.moving.tables import (
     region_of,
     tell,
     unlist_query,
+    wanted,
     widened,
 )
 
@@ -125,7 +126,7 @@ def _admissible(
 def _look_around(world: World, q: int, radius: float) -> None:  # pragma: no cover - compiled
     """The nearest that it wants and some more, from about so far away; the reach follows."""
     queries, frame = world.queries, world.frame
-    x, y, k = queries.cx[q], queries.cy[q], queries.want[q]
+    x, y, k = queries.cx[q], queries.cy[q], wanted(world, q)
     while True:
         if not radius > 0:
             radius = np.inf
@@ -156,7 +157,7 @@ def _gather(
 ) -> bool:  # pragma: no cover - compiled
     """The nearest in these cells, in order; whether there were more than it keeps."""
     objects, queries, (heads, blocks) = world.objects, world.queries, world.spots
-    keep = min(queries.want[q] + spare(queries.want[q]), queries.room[q] - 1)
+    keep = min(wanted(world, q) + spare(wanted(world, q)), queries.room[q] - 1)
     start, cut = queries.start[q], False
     queries.count[q] = 0
     for r in range(cells[2], cells[3] + 1):
@@ -196,7 +197,7 @@ def list_circle(world: World, q: int) -> None:  # pragma: no cover - compiled
 
 @leaf
 def _first_radius(world: World, q: int) -> float:  # pragma: no cover - compiled
-    k = world.queries.want[q]
+    k = wanted(world, q)
     return world.guess * math.sqrt(k + spare(k)) * 1.1
 
 
@@ -250,9 +251,9 @@ def _tell_all(
 @leaf
 def _refer_all(world: World, q: int, more: int) -> None:  # pragma: no cover - compiled
     """Those that it wants are looked at, or no more."""
-    if world.significant:
+    if world.significant is not None:
         start = world.queries.start[q]
-        for i in range(start, start + min(world.queries.count[q], world.queries.want[q])):
+        for i in range(start, start + min(world.queries.count[q], wanted(world, q))):
             refer(world, np.int64(world.slots[i]), more)
 
 
@@ -276,8 +277,8 @@ def move_nearest(
     world.counter[0] += 1
     mark = world.counter[0]
     farthest = 0.0
-    wanted = min(queries.count[q], queries.want[q])
-    for i in range(n, wanted):
+    before = min(queries.count[q], wanted(world, q))
+    for i in range(n, before):
         world.scratch[i] = world.slots[start + i]
     for i in range(n):
         s = np.int64(world.slots[start + i])
@@ -300,8 +301,8 @@ def move_nearest(
         s = np.int64(world.scratch[i])
         if objects.mark[s] == -mark:
             at = tell(world.objects, told, at, e, q, s, REMOVE)
-    if world.significant:
-        _refer_anew(world, q, wanted)
+    if world.significant is not None:
+        _refer_anew(world, q, before)
     return at
 
 
@@ -314,7 +315,7 @@ def _refer_anew(world: World, q: int, before: int) -> None:  # pragma: no cover 
     for i in range(before):
         objects.mark[world.scratch[i]] = -mark
     start = queries.start[q]
-    for i in range(start, start + min(queries.count[q], queries.want[q])):
+    for i in range(start, start + min(queries.count[q], wanted(world, q))):
         s = np.int64(world.slots[i])
         if objects.mark[s] != -mark:
             refer(world, s, 1)
@@ -368,7 +369,7 @@ def _one_near(
     partial: bool,
 ) -> int:  # pragma: no cover - compiled
     queries, label, k = world.queries, world.objects.label[s], world.queries.k[q]
-    start, want = queries.start[q], queries.want[q]
+    start, want = queries.start[q], wanted(world, q)
     was, d = _known(world, q, s, old, label)
     now, to = _known(world, q, s, new, label)
     if not (was or now):
@@ -396,7 +397,7 @@ def _one_near(
             if p < n and world.slots[start + p] == s:
                 j = p
     n = queries.count[q]
-    if world.significant:
+    if world.significant is not None:
         if i < want <= j:
             refer(world, s, -1)
             if n >= want:
@@ -448,7 +449,7 @@ def looks_near(
     dx, dy = x - queries.cx[q], y - queries.cy[q]
     d = dx * dx + dy * dy
     start, n = queries.start[q], queries.count[q]
-    k, want = queries.k[q], queries.want[q]
+    k, want = queries.k[q], wanted(world, q)
     looks = d == d and (n < want or d <= world.squares[start + want - 1])
     return looks, looks and (n < k or d <= world.squares[start + k - 1])
 
@@ -473,7 +474,7 @@ def forget_near(world: World, number: int, s: int) -> None:  # pragma: no cover 
 def _shorten(world: World, q: int) -> None:  # pragma: no cover - compiled
     """Forgets the farthest: the reach is less."""
     queries = world.queries
-    n = min(queries.want[q] + spare(queries.want[q]), queries.count[q] - 1)
+    n = min(wanted(world, q) + spare(wanted(world, q)), queries.count[q] - 1)
     queries.count[q] = n
     last = queries.start[q] + n - 1
     queries.reach[q] = world.squares[last]

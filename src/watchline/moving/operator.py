@@ -43,6 +43,7 @@ from watchline.moving.nearest import (
 from watchline.moving.queries import Moving
 from watchline.moving.ranges import close_range, open_range
 from watchline.moving.tables import (
+    AROUND,
     CIRCLE,
     CLOSED,
     END,
@@ -99,6 +100,7 @@ class Operator:
         self._partial, self._side, self._significant = partial, side, significant
         self._labels = Labels(kind)
         self._objects, self._queries = np.zeros(0, OBJECT), np.zeros(0, QUERY)
+        self._around = np.zeros(0, AROUND)
         self._place = np.zeros((0, 2))
         # One line more than there are objects.
         self._lines = Lines(
@@ -209,7 +211,15 @@ class Operator:
     @property
     def query_bytes(self) -> int:
         """What the queries take here, with the lists they are in."""
-        columns = [self._queries, self._focal, self._then, self._span, self._slots, self._squares]
+        columns = [
+            self._queries,
+            self._around,
+            self._focal,
+            self._then,
+            self._span,
+            self._slots,
+            self._squares,
+        ]
         lists = [x for pair in (self._ranges, self._nearest) for x in pair]
         return sum(int(column.nbytes) for column in (*columns, *lists))
 
@@ -302,7 +312,8 @@ class Operator:
             self.numbers[name], self.ids[number] = number, name
         table = self._queries
         table["state"][numbers], table["form"][numbers] = CLOSED, queries.form
-        table["whole_w"][numbers], table["whole_h"][numbers] = w, h = queries.size.T
+        around = self._around
+        around["w"][numbers], around["h"][numbers] = w, h = queries.size.T
         if sides is not None and (sides < 1).any():
             w = w * sides
             with np.errstate(over="ignore"):
@@ -310,8 +321,8 @@ class Operator:
         table["w"][numbers], table["h"][numbers] = w, h
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
         table["k"][numbers], table["count"][numbers] = queries.k, 0
-        table["margin"][numbers] = 0.0 if caches is None else caches[0]
-        table["want"][numbers] = queries.k if caches is None else caches[1]
+        around["margin"][numbers] = 0.0 if caches is None else caches[0]
+        around["want"][numbers] = queries.k if caches is None else caches[1]
         table["filter"][numbers] = filters
         table["waits"][numbers], table["since"][numbers] = waits, since
         table["stamp"][numbers], table["fresh"][numbers] = -1, -1
@@ -437,7 +448,7 @@ class Operator:
     def _grow_queries(self) -> None:
         old = len(self._queries)
         size = max(64, 2 * old)
-        self._queries = _longer(self._queries, size)
+        self._queries, self._around = (_longer(x, size) for x in (self._queries, self._around))
         self._focal, self._then, self._span = (
             _longer(column, size, NONE) for column in (self._focal, self._then, self._span)
         )
@@ -449,7 +460,7 @@ class Operator:
         """Room for what nearest-neighbour queries know: never for more than all objects."""
         table = self._queries
         numbers = numbers[table["k"][numbers] > 0]
-        rooms = np.minimum(_rooms(table["want"][numbers]), len(self._objects) + 2)
+        rooms = np.minimum(_rooms(self._around["want"][numbers]), len(self._objects) + 2)
         short = rooms > table["room"][numbers]
         numbers, rooms = numbers[short], rooms[short]
         if not len(numbers):
@@ -572,7 +583,8 @@ class Operator:
             np.empty(most, np.int32),
             np.zeros(2, np.int64),
             np.empty(len(self._objects) + 1, np.int32),
-            self._significant,
+            self._around,
+            self._significant or None,
             self._guess,
         )
 
@@ -683,8 +695,8 @@ def _looking(
                         if queries.k[q]:
                             looks, inside = looks_near(world, q, x, y)
                         else:
-                            looks = in_region(outer_of(queries, q), x, y)
-                            region = whole_of(queries, q) if whole else region_of(queries, q)
+                            looks = in_region(outer_of(world, q), x, y)
+                            region = whole_of(world, q) if whole else region_of(queries, q)
                             inside = in_region(region, x, y)
                             looks |= inside
                         if looks:

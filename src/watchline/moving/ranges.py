@@ -59,7 +59,8 @@ def most_of_range(world: World, q: int, x: float, y: float) -> int:  # pragma: n
     w, h = queries.w[q], queries.h[q]
     if queries.form[q] == CIRCLE:
         w = h = widened(w)
-    w, h = w + queries.margin[q], h + queries.margin[q]
+    if world.significant is not None:
+        w, h = w + world.around[q].margin, h + world.around[q].margin
     n = objects_in(world, cells_between(world.frame, x - w, y - h, x + w, y + h))
     return n + objects_in(world, span_of(world, q)) if queries.state[q] == OPEN else n
 
@@ -68,7 +69,7 @@ def most_of_range(world: World, q: int, x: float, y: float) -> int:  # pragma: n
 def _regions(world: World, q: int) -> tuple[Region, Region]:  # pragma: no cover - compiled
     """What is in the answer, and what is kept; the same where all is."""
     region = region_of(world.queries, q)
-    return region, outer_of(world.queries, q) if world.significant else region
+    return region, outer_of(world, q) if world.significant is not None else region
 
 
 @leaf
@@ -142,7 +143,7 @@ def _sweep(
                     now = (asked & AFTER != 0) and in_region(new, x, y)
                     told_of = was != now and asked & (LEAVE if was else ENTER)
                     more = 0
-                    if world.significant:
+                    if world.significant is not None:
                         near = (asked & BEFORE != 0) and in_region(old_outer, x, y)
                         comes = (asked & AFTER != 0) and in_region(new_outer, x, y)
                         if near != comes and asked & (LEAVE if near else ENTER):
@@ -181,8 +182,8 @@ def object_moves(
             q = np.int64(blocks[place])
             region = region_of(queries, q)
             number_of = queries.filter[q]
-            if world.significant:
-                outer = outer_of(queries, q)
+            if world.significant is not None:
+                outer = outer_of(world, q)
                 near = had and in_region(outer, x, y)
                 comes = has and in_region(outer, to_x, to_y)
                 if not (near or comes) or is_focal(world.focal, q, s):

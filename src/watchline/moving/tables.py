@@ -83,10 +83,6 @@ OBJECT = np.dtype(
 # region now and its middle. `cx`, `cy`: where distances count from. `waits`: for which roles.
 # `since`: the earliest report that starts it. `filter`: which bit of an object admits it.
 #
-# `margin`: where only some objects are kept, those are that are not farther than this from the
-# region; and of neighbours the `want` nearest, which are k and some more. `whole_w`, `whole_h`: as
-# `w` and `h`, before the region was shrunk.
-#
 # The nearest known are the `count` from `start` on, by distance and label: all that are not beyond
 # (`reach`, `reach_label`). The first `k` of them are the answer.
 #
@@ -98,11 +94,18 @@ QUERY = np.dtype(
         ("form", np.uint8), ("state", np.uint8), ("waits", np.uint8), ("w", np.float64),
         ("cx", np.float64), ("cy", np.float64), ("reach", np.float64), ("reach_label", np.int64),
         ("k", np.int64), ("start", np.int64), ("room", np.int64), ("count", np.int64),
-        ("stamp", np.int64), ("fresh", np.int64), ("since", np.int64), ("margin", np.float64),
-        ("want", np.int64), ("whole_w", np.float64), ("whole_h", np.float64),
+        ("stamp", np.int64), ("fresh", np.int64), ("since", np.int64),
     ],
     align=True,
 )  # fmt: skip
+
+
+# Of queries where only some objects are kept: those are that are not farther than `margin` from the
+# region; and of neighbours the `want` nearest, which are k and some more. `w`, `h`: those of QUERY,
+# before the region was shrunk.
+AROUND = np.dtype(
+    [("margin", np.float64), ("w", np.float64), ("h", np.float64), ("want", np.int64)], align=True
+)
 
 
 class Lines(NamedTuple):
@@ -146,8 +149,10 @@ class World(NamedTuple):
     scratch: Small
     counter: Integers
     dirty: Small
-    # Whether only those objects are kept that some query looks at.
-    significant: bool
+    # Where only those objects are kept that some query looks at: see AROUND.
+    around: Table
+    # None where all are: kernels for these are compiled without all that concerns the others.
+    significant: bool | None
     # The radius in which there is one object, on average.
     guess: float
 
@@ -178,10 +183,10 @@ def widened(radius: float) -> float:  # pragma: no cover - compiled
 
 
 @leaf
-def outer_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
+def outer_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
     """The region and the margin around it, in which objects are kept."""
-    o = queries[q]
-    m = o.margin
+    o = world.queries[q]
+    m = world.around[q].margin
     if o.form == CIRCLE:
         r = widened(o.w + m)
         square = (o.w + m) * (o.w + m) if m > 0 else o.h
@@ -190,10 +195,10 @@ def outer_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
 
 
 @leaf
-def whole_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
+def whole_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
     """The region as it was before it was shrunk."""
-    o = queries[q]
-    w, h = o.whole_w, o.whole_h
+    o, around = world.queries[q], world.around[q]
+    w, h = around.w, around.h
     return (float(o.form), o.mx - w, o.my - h, o.mx + w, o.my + h, o.mx, o.my, h)
 
 
@@ -265,6 +270,14 @@ def suspect(world: World, s: int) -> None:  # pragma: no cover - compiled
         objects.dirty[s] = 1
         world.dirty[world.counter[1]] = s
         world.counter[1] += 1
+
+
+@leaf
+def wanted(world: World, q: int) -> int:  # pragma: no cover - compiled
+    """How many nearest neighbours are kept."""
+    if world.significant is not None:
+        return world.around[q].want
+    return world.queries[q].k
 
 
 @leaf
@@ -349,9 +362,9 @@ def _out(lists: Lists, number: int, q: int) -> None:  # pragma: no cover - compi
 @leaf
 def span_of(world: World, q: int) -> Any:  # pragma: no cover - compiled
     """The cells that a query looks at."""
-    if world.significant:
-        outer, o = outer_of(world.queries, q), world.queries[q]
-        w, h = o.whole_w, o.whole_h
+    if world.significant is not None:
+        outer, o = outer_of(world, q), world.queries[q]
+        w, h = world.around[q].w, world.around[q].h
         if o.form == CIRCLE:
             w = h = widened(w)
         return cells_between(
