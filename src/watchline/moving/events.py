@@ -262,7 +262,7 @@ def place_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
     queries = world.queries
     f = np.int64(world.focal[q, OF_REGION])
     if queries.form[q] != NO_SHAPE:
-        set_region(queries, q, world.place[f, 0], world.place[f, 1])
+        set_region(world, q, world.place[f, 0], world.place[f, 1])
     f = np.int64(world.focal[q, OF_NEAREST])
     if f >= 0:
         queries.cx[q], queries.cy[q] = world.place[f, 0], world.place[f, 1]

@@ -119,7 +119,7 @@ def _admissible(
     queries = world.queries
     if not admits(world.lines, i, queries.filter[q]) or is_focal(world.focal, q, s):
         return False
-    return queries.form[q] == NO_SHAPE or in_region(region_of(queries, q), x, y)
+    return queries.form[q] == NO_SHAPE or in_region(region_of(world, q), x, y)
 
 
 @leaf
@@ -444,7 +444,7 @@ def looks_near(
 ) -> tuple[bool, bool]:  # pragma: no cover - compiled
     """Whether an object at this place is among those wanted, or would be; and among the nearest."""
     queries = world.queries
-    if queries.form[q] != NO_SHAPE and not in_region(region_of(queries, q), x, y):
+    if queries.form[q] != NO_SHAPE and not in_region(region_of(world, q), x, y):
         return False, False
     dx, dy = x - queries.cx[q], y - queries.cy[q]
     d = dx * dx + dy * dy

@@ -696,7 +696,7 @@ def _looking(
                             looks, inside = looks_near(world, q, x, y)
                         else:
                             looks = in_region(outer_of(world, q), x, y)
-                            region = whole_of(world, q) if whole else region_of(queries, q)
+                            region = whole_of(world, q) if whole else region_of(world, q)
                             inside = in_region(region, x, y)
                             looks |= inside
                         if looks:

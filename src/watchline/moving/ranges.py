@@ -28,6 +28,7 @@ from watchline.moving.tables import (
     Told,
     World,
     admits,
+    around_box,
     in_region,
     is_focal,
     list_query,
@@ -68,7 +69,7 @@ def most_of_range(world: World, q: int, x: float, y: float) -> int:  # pragma: n
 @leaf
 def _regions(world: World, q: int) -> tuple[Region, Region]:  # pragma: no cover - compiled
     """What is in the answer, and what is kept; the same where all is."""
-    region = region_of(world.queries, q)
+    region = region_of(world, q)
     return region, outer_of(world, q) if world.significant is not None else region
 
 
@@ -76,7 +77,7 @@ def _regions(world: World, q: int) -> tuple[Region, Region]:  # pragma: no cover
 def open_range(
     world: World, told: Told, at: int, e: int, q: int, x: float, y: float
 ) -> int:  # pragma: no cover - compiled
-    set_region(world.queries, q, x, y)
+    set_region(world, q, x, y)
     world.queries.state[q] = OPEN
     span = span_of(world, q)
     list_query(world, world.ranges, q, span)
@@ -102,7 +103,7 @@ def move_range(
     world: World, told: Told, at: int, e: int, q: int, x: float, y: float
 ) -> int:  # pragma: no cover - compiled
     before, old_span = _regions(world, q), span_of(world, q)
-    set_region(world.queries, q, x, y)
+    set_region(world, q, x, y)
     after, span = _regions(world, q), span_of(world, q)
     both = BEFORE | AFTER
     if (
@@ -139,15 +140,19 @@ def _sweep(
                 for place in range(block * BLOCK, block * BLOCK + fill):
                     s = np.int64(blocks[place])
                     x, y = world.place[s, 0], world.place[s, 1]
-                    was = (asked & BEFORE != 0) and in_region(old, x, y)
-                    now = (asked & AFTER != 0) and in_region(new, x, y)
-                    told_of = was != now and asked & (LEAVE if was else ENTER)
                     more = 0
                     if world.significant is not None:
                         near = (asked & BEFORE != 0) and in_region(old_outer, x, y)
                         comes = (asked & AFTER != 0) and in_region(new_outer, x, y)
+                        if not (near or comes):
+                            continue
+                        was, now = near and in_region(old, x, y), comes and in_region(new, x, y)
                         if near != comes and asked & (LEAVE if near else ENTER):
                             more = 1 if comes else -1
+                    else:
+                        was = (asked & BEFORE != 0) and in_region(old, x, y)
+                        now = (asked & AFTER != 0) and in_region(new, x, y)
+                    told_of = was != now and asked & (LEAVE if was else ENTER)
                     if not told_of and not more:
                         continue
                     if not admits(world.lines, s, number) or is_focal(world.focal, q, s):
@@ -180,24 +185,14 @@ def object_moves(
     while block != NONE:
         for place in range(block * BLOCK, block * BLOCK + fill):
             q = np.int64(blocks[place])
-            region = region_of(queries, q)
-            number_of = queries.filter[q]
-            if world.significant is not None:
-                outer = outer_of(world, q)
-                near = had and in_region(outer, x, y)
-                comes = has and in_region(outer, to_x, to_y)
-                if not (near or comes) or is_focal(world.focal, q, s):
-                    continue
-                near = near and admits(world.lines, i, number_of)
-                comes = comes and admits(world.lines, j, number_of)
-                if near and not comes and asked & LEAVE:
-                    refer(world, s, -1)
-                elif comes and not near and asked & ENTER:
-                    refer(world, s, 1)
+            if world.significant is not None and not _refers(world, s, q, old, new, asked):
+                continue
+            region = region_of(world, q)
             was = had and in_region(region, x, y)
             now = has and in_region(region, to_x, to_y)
             if not (was or now) or is_focal(world.focal, q, s):
                 continue
+            number_of = queries.filter[q]
             was = was and admits(world.lines, i, number_of)
             now = now and admits(world.lines, j, number_of)
             if was and not now and asked & LEAVE:
@@ -206,3 +201,24 @@ def object_moves(
                 at = tell(world.objects, told, at, e, q, s, ADD)
         block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return at
+
+
+@leaf
+def _refers(
+    world: World, s: int, q: int, old: Side, new: Side, asked: Any
+) -> bool:  # pragma: no cover - compiled
+    """Whether query q looks at object s, before or after; the object knows it then."""
+    had, x, y, i = old
+    has, to_x, to_y, j = new
+    outer = outer_of(world, q)
+    near, comes = had and around_box(outer, x, y), has and around_box(outer, to_x, to_y)
+    if not (near or comes) or is_focal(world.focal, q, s):
+        return False
+    number = world.queries.filter[q]
+    near = near and in_region(outer, x, y) and admits(world.lines, i, number)
+    comes = comes and in_region(outer, to_x, to_y) and admits(world.lines, j, number)
+    if near and not comes and asked & LEAVE:
+        refer(world, s, -1)
+    elif comes and not near and asked & ENTER:
+        refer(world, s, 1)
+    return near or comes

@@ -79,9 +79,10 @@ OBJECT = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-# `w`, `h`: half width and half height, or radius and its square. `x1` to `y2`, `mx`, `my`: the
-# region now and its middle. `cx`, `cy`: where distances count from. `waits`: for which roles.
-# `since`: the earliest report that starts it. `filter`: which bit of an object admits it.
+# `w`, `h`: half width and half height, or radius and its square. `x1` to `y2`, `mx`, `my`: a box
+# around all that is looked at now, and its middle. `cx`, `cy`: where distances count from. `waits`:
+# for which roles. `since`: the earliest report that starts it. `filter`: which bit of an object
+# admits it.
 #
 # The nearest known are the `count` from `start` on, by distance and label: all that are not beyond
 # (`reach`, `reach_label`). The first `k` of them are the answer.
@@ -170,12 +171,6 @@ class Told(NamedTuple):
 
 
 @leaf
-def region_of(queries: Table, q: int) -> Region:  # pragma: no cover - compiled
-    o = queries[q]
-    return (float(o.form), o.x1, o.y1, o.x2, o.y2, o.mx, o.my, o.h)
-
-
-@leaf
 def widened(radius: float) -> float:  # pragma: no cover - compiled
     """So that no object of the circle is farther away along an axis: its test rounds, and squares
     underflow."""
@@ -183,15 +178,23 @@ def widened(radius: float) -> float:  # pragma: no cover - compiled
 
 
 @leaf
+def region_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
+    """The region of the answer."""
+    o = world.queries[q]
+    if world.significant is not None and o.form == BOX:
+        return (1.0, o.mx - o.w, o.my - o.h, o.mx + o.w, o.my + o.h, o.mx, o.my, o.h)
+    return (float(o.form), o.x1, o.y1, o.x2, o.y2, o.mx, o.my, o.h)
+
+
+@leaf
 def outer_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
     """The region and the margin around it, in which objects are kept."""
     o = world.queries[q]
-    m = world.around[q].margin
-    if o.form == CIRCLE:
-        r = widened(o.w + m)
+    square = o.h
+    if world.significant is not None and o.form == CIRCLE:
+        m = world.around[q].margin
         square = (o.w + m) * (o.w + m) if m > 0 else o.h
-        return (float(o.form), o.mx - r, o.my - r, o.mx + r, o.my + r, o.mx, o.my, square)
-    return (float(o.form), o.x1 - m, o.y1 - m, o.x2 + m, o.y2 + m, o.mx, o.my, o.h)
+    return (float(o.form), o.x1, o.y1, o.x2, o.y2, o.mx, o.my, square)
 
 
 @leaf
@@ -203,6 +206,12 @@ def whole_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
 
 
 @leaf
+def around_box(region: Region, x: float, y: float) -> bool:  # pragma: no cover - compiled
+    """Whether a place may be in the region, by the box around it."""
+    return (region[1] <= x) & (x <= region[3]) & (region[2] <= y) & (y <= region[4])
+
+
+@leaf
 def in_region(region: Region, x: float, y: float) -> bool:  # pragma: no cover - compiled
     if region[0] == BOX:
         return (region[1] <= x) & (x < region[3]) & (region[2] <= y) & (y < region[4])
@@ -211,14 +220,19 @@ def in_region(region: Region, x: float, y: float) -> bool:  # pragma: no cover -
 
 
 @leaf
-def set_region(queries: Table, q: int, x: float, y: float) -> None:  # pragma: no cover - compiled
-    """The region around this place; what is kept of a circle besides is a box that holds it."""
-    o = queries[q]
-    w, h = o.w, o.h
+def set_region(world: World, q: int, x: float, y: float) -> None:  # pragma: no cover - compiled
+    """The region around this place. What is kept besides is a box: it holds a circle, and the
+    margin where there is one."""
+    o = world.queries[q]
+    w, h, m = o.w, o.h, 0.0
+    if world.significant is not None:
+        m = world.around[q].margin
     if o.form == CIRCLE:
-        w = h = widened(w)
+        # A square that overflows is that of every distance.
+        w = h = widened(w + m) if (w + m) * (w + m) < np.inf else np.inf
+        m = 0.0
     o.mx, o.my = x, y
-    o.x1, o.y1, o.x2, o.y2 = x - w, y - h, x + w, y + h
+    o.x1, o.y1, o.x2, o.y2 = x - w - m, y - h - m, x + w + m, y + h + m
 
 
 @leaf
@@ -361,18 +375,19 @@ def _out(lists: Lists, number: int, q: int) -> None:  # pragma: no cover - compi
 
 @leaf
 def span_of(world: World, q: int) -> Any:  # pragma: no cover - compiled
-    """The cells that a query looks at."""
+    """The cells that a query looks at, or would with its whole region."""
     if world.significant is not None:
-        outer, o = outer_of(world, q), world.queries[q]
-        w, h = world.around[q].w, world.around[q].h
-        if o.form == CIRCLE:
-            w = h = widened(w)
-        return cells_between(
-            world.frame,
-            min(outer[1], o.mx - w),
-            min(outer[2], o.my - h),
-            max(outer[3], o.mx + w),
-            max(outer[4], o.my + h),
-        )
+        o, around = world.queries[q], world.around[q]
+        if around.w > o.w:
+            w, h = around.w, around.h
+            if o.form == CIRCLE:
+                w = h = widened(w)
+            return cells_between(
+                world.frame,
+                min(o.x1, o.mx - w),
+                min(o.y1, o.my - h),
+                max(o.x2, o.mx + w),
+                max(o.y2, o.my + h),
+            )
     o = world.queries[q]
     return cells_between(world.frame, o.x1, o.y1, o.x2, o.y2)
