@@ -148,7 +148,8 @@ class Mover:
             waits.astype(np.uint8),
             since,
             caches_of(moving, self._stream, self._sizes),
-            np.sqrt(self._sizes.areas(moving.ids, moving.accuracy)),
+            # Of nearest neighbours only the cache is less.
+            np.where(moving.k > 0, 1.0, np.sqrt(self._sizes.areas(moving.ids, moving.accuracy))),
         )
         return self._operator.open(numbers)
 

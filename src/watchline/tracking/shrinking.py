@@ -94,7 +94,8 @@ def _shrunk_part(part: Part, side: Doubles, stream: Stream) -> Part:
     lo, hi = part.lo.copy(), part.hi.copy()
     bounded = np.isfinite(lo[axes]).all(axis=0) & np.isfinite(hi[axes]).all(axis=0)
     for d in axes:
-        middle, half = lo[d] / 2 + hi[d] / 2, (hi[d] / 2 - lo[d] / 2) * side
+        low, high = (np.where(bounded, ends[d], 0.0) for ends in (lo, hi))
+        middle, half = low / 2 + high / 2, (high / 2 - low / 2) * side
         low, high = np.maximum(middle - half, lo[d]), np.minimum(middle + half, hi[d])
         chosen = bounded & (side < 1) & (low < high)
         lo[d], hi[d] = np.where(chosen, low, lo[d]), np.where(chosen, high, hi[d])
