@@ -108,7 +108,7 @@ def play(player: Bounded, event: tuple[Any, ...], bound: int | None) -> None:
 parts, speeds = st.sampled_from(PARTS), st.sampled_from(SPEEDS)
 
 
-@settings(ours, max_examples=80)
+@settings(ours, max_examples=120)
 @given(
     scripts(14, 6).map(in_order), st.sets(st.integers(0, 14), max_size=2), parts, speeds,
     st.sampled_from([1, 2, 3]), st.sampled_from(["OBJECTS", "QUERIES"]),

@@ -63,7 +63,7 @@ def frame(points: Doubles, side: float, most: int = 1 << 20) -> Frame:
         if 0 < extent[d] < np.inf and side > 0:
             with np.errstate(over="ignore"):
                 count[d] = int(min(max(np.ceil(extent[d] / side), 1), np.sqrt(most)))
-            per[d] = float(count[d] / extent[d])
+                per[d] = float(count[d] / extent[d])
             if not np.isfinite(per[d]):
                 count[d], per[d] = 1, 0.0
     return Frame(float(low[0]), float(low[1]), per[0], per[1], count[0], count[1])
