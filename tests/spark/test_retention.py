@@ -74,6 +74,22 @@ def test_only_significant_objects_are_kept(stream: Stream, clauses: str, keep: A
 
 
 @pytest.mark.parametrize("shed", ["objects", "queries"])
+def test_shedding_in_two_shards(stream: Stream, shed: str) -> None:
+    """Each has its bound; what they tell together alternates."""
+    queries = [*QUERIES, *moving("BIGINT")]
+    catalog = catalog_of(stream.folder, "RETAIN SIGNIFICANT CACHE 0.5 MAX OBJECTS 5", queries)
+    for piece in pieces(in_order(fleet(400, seed=33))):
+        stream.put(piece)
+    query = stream.run(wl.changes(stream.rows(1), catalog, "cars", 2, shed=shed))
+    found = stream.told()
+    last = metrics(query)[-1]
+    assert sum(map(len, replayed(found).values())) == last["answers"]
+    assert last["objects"] <= 10 or last["over_limit"]
+    assert last["accuracy"] < 1
+    assert "shed" in {change[4] for change in found}
+
+
+@pytest.mark.parametrize("shed", ["objects", "queries"])
 def test_shedding_goes_on_after_a_restart(spark: SparkSession, stream: Stream, shed: str) -> None:
     """Workers that know nothing have it all from the state; the counters tell what was given up."""
     queries = [*QUERIES, *moving("BIGINT")]

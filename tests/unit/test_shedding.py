@@ -167,6 +167,19 @@ def test_objects_that_few_queries_look_at_are_given_up() -> None:
     assert t.stats()["late"] == 1
 
 
+def test_shadows_of_no_query_fade() -> None:
+    cat = wl.Catalog.of([f"{STREAM} RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1 SHED OBJECTS"])
+    for name, x in (("a", 0), ("b", 20)):
+        cat.execute(f"CREATE QUERY {name} AS SELECT * FROM cars INSIDE ({x}, 0, {x + 10}, 10)")
+    t = wl.Tracker(cat, "cars")
+    t.process(at((1, 1, 1), (2, 21, 1), (3, 22, 1)))
+    assert t.stats()["shadow"] == 3
+    cat.drop("b")
+    t.advance_to(cat.version)
+    assert t.stats()["shadow"] == 1
+    assert t.accuracies() == {"a": 0.0}
+
+
 def test_a_query_keeps_what_it_demands() -> None:
     t = tracker(
         "RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1 SHED OBJECTS",

@@ -82,6 +82,7 @@ class Bounded:
             return [] if self._sizes == WHOLE else [self._resized(WHOLE)]
         found = []
         if kept.sheds is Shed.QUERIES:
+            self._threshold = 1
             found += self._shrink()
         elif self._sizes != WHOLE:
             found.append(self._resized(WHOLE))
@@ -135,8 +136,7 @@ class Bounded:
 
     def _answers(self, columns: Columns) -> Pairs:
         """Who is in the answers of queries that are not merged."""
-        rows = np.arange(len(columns))
-        flips = self._alive_flips(self._asked().flips(columns, Moves(np.full(len(rows), -1), rows)))
+        flips = self._entered(columns)
         found = Pairs(flips.moves, flips.ids)
         if self._mover is None:
             return found
@@ -156,18 +156,24 @@ class Bounded:
             self._small = shrunk_watcher(self._watcher, self._sizes)
         return self._small
 
+    def _seen(self, rows: pa.Table) -> Mask:
+        """Whether some query looks at these, or would with its whole region."""
+        columns = Columns(rows, self.stream)
+        seen = self._holds(columns, self._watcher) > 0
+        if self._mover is not None:
+            more, _, _ = self._mover.looking(columns, np.full(len(seen), -1, np.int32), whole=True)
+            seen[more] = True
+        return seen
+
+    def _prune_shadows(self) -> None:
+        """After a version: no shadows of objects that no query would look at."""
+        if self._shadows:
+            self._shadows = self._shadows.where(self._seen(self._shadows.rows()))
+            self._missed = None
+
     def _cast_shadows(self, gone: pa.Table) -> None:
         """Objects that no query looks at any more, but some would with its whole region."""
-        columns = Columns(gone, self.stream)
-        rows = np.arange(len(columns))
-        flips = self._alive_flips(self._watcher.flips(columns, Moves(np.full(len(rows), -1), rows)))
-        seen = np.zeros(len(columns), np.bool_)
-        seen[flips.moves] = True
-        if self._mover is not None:
-            nobody = np.full(len(columns), -1, np.int32)
-            more, _, inside = self._mover.looking(columns, nobody, whole=True)
-            seen[more[inside]] = True
-        gone = gone.filter(pa.array(seen))
+        gone = gone.filter(pa.array(self._seen(gone)))
         if gone.num_rows:
             # Whoever demands an accuracy may be locked, and then needs them.
             pinned = np.full(gone.num_rows, bool(self._least()))
@@ -227,6 +233,9 @@ class Bounded:
     def _slots(self) -> Slots:
         return np.empty(0, np.int32) if self._mover is None else self._mover.slots
 
+    def _slots_at(self, places: Integers) -> Slots:
+        return np.empty(0, np.int32) if self._mover is None else self._mover.slots[places]
+
     def _guards(self, columns: Columns, slots: Slots | None) -> Guards:
         """The queries with a least accuracy, and who of these objects is in their answers. Without
         slots the objects are shadows."""
@@ -280,14 +289,11 @@ class Bounded:
         gone = self._objects.take(pa.array(places))
         pinned = np.zeros(len(places), np.bool_)
         if names := list(self._least()):
-            of = Columns(gone, self.stream)
-            slots = self._slots()[places] if self._mover is not None else None
+            of, slots = Columns(gone, self.stream), self._slots_at(places)
             rows, _, _ = self._looking(of, slots, pa.array(names, pa.string()))
             pinned[rows] = True
         rows_of = pa.concat_tables([self._objects, self._others])
-        changes = self._exchanged(
-            rows_of, places, SHED, self._slots()[places] if self._mover else self._slots()
-        )
+        changes = self._exchanged(rows_of, places, SHED, self._slots_at(places))
         kept = np.ones(len(self), np.bool_)
         kept[places] = False
         self._keep(kept)
@@ -313,11 +319,16 @@ class Bounded:
         self._keep(np.ones(n + len(back), np.bool_))
         return changes
 
-    def _holds(self, columns: Columns) -> Integers:
-        """How many queries that a row alone decides hold each of these."""
+    def _holds(self, columns: Columns, watcher: Watcher | None = None) -> Integers:
+        """How many queries that a row alone decides hold each of these, in their sizes or as this
+        watcher has them."""
+        return np.bincount(self._entered(columns, watcher).moves, minlength=len(columns))
+
+    def _entered(self, columns: Columns, watcher: Watcher | None = None) -> QueryFlips:
+        """Rows that come from nowhere, and the queries that they enter."""
         rows = np.arange(len(columns))
-        flips = self._alive_flips(self._asked().flips(columns, Moves(np.full(len(rows), -1), rows)))
-        return np.bincount(flips.moves, minlength=len(rows))
+        moves = Moves(np.full(len(rows), -1), rows)
+        return self._alive_flips((watcher or self._asked()).flips(columns, moves))
 
     def _alive_flips(self, flips: QueryFlips) -> QueryFlips:
         """Without those of queries whose life is over."""
@@ -441,11 +452,9 @@ class Bounded:
     def _counted(self, columns: Columns, slots: Slots | None) -> Counter[str]:
         """How many of these objects each query holds, with its whole region; of nearest neighbours,
         shadows alone."""
-        rows = np.arange(len(columns))
-        flips = self._alive_flips(self._watcher.flips(columns, Moves(np.full(len(rows), -1), rows)))
-        counts = _value_counts(flips.ids)
+        counts = _value_counts(self._entered(columns, self._watcher).ids)
         if self._mover is not None:
-            of = np.full(len(rows), -1, np.int32) if slots is None else slots
+            of = np.full(len(columns), -1, np.int32) if slots is None else slots
             _, ids, inside = self._mover.looking(columns, of, whole=True)
             if slots is not None:
                 ranked = pa.array(sorted(self._mover.ranked()), pa.string())

@@ -105,6 +105,11 @@ class Shadows(NamedTuple):
         full = pa.concat_tables([self.full, rows.filter(pa.array(pinned))]).combine_chunks()
         return Shadows(slim, full)
 
+    def where(self, kept: Mask) -> Shadows:
+        """Those of `rows` that are kept."""
+        n = self.full.num_rows
+        return Shadows(self.slim.filter(pa.array(kept[n:])), self.full.filter(pa.array(kept[:n])))
+
     def without(self, places: Integers) -> tuple[Shadows, pa.Table]:
         """Without some of the whole rows, and these."""
         kept = np.ones(self.full.num_rows, np.bool_)

@@ -252,6 +252,8 @@ class Tracker(Bounded):
             for step in self._watcher.steps(self.version, part):
                 found.append(self._step(step))
                 self.version, self._small = step.version, None
+        if found:
+            self._prune_shadows()
         # A stream that was declared anew may have other attributes.
         told = [table for table in found if table.num_rows] or [self._schema.empty_table()]
         return self._told(pa.concat_tables(told))
