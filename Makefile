@@ -29,6 +29,7 @@ bench: setup  ## run the benchmarks and print their tables
 	@.venv/bin/python -m bench.indexes
 	@.venv/bin/python -m bench.matches
 	@.venv/bin/python -m bench.moving
+	@.venv/bin/python -m bench.shedding
 	@.venv/bin/python -m bench.spatial
 	@.venv/bin/python -m bench.tracking
 

@@ -103,9 +103,9 @@ class Drive:
 
     @staticmethod
     def of(objects: int, ticks: int, seed: int = 1) -> Drive:
-        network, name = _network()
+        found, name = network()
         # Nobody vanishes, so that the objects of all ticks are the same.
-        traffic = roads.traffic(network, objects, ticks + 1, vanish=0.0, unit=True, seed=seed)
+        traffic = roads.traffic(found, objects, ticks + 1, vanish=0.0, unit=True, seed=seed)
         rows = iter(traffic)
         return Drive(_places(next(rows)), rows, np.random.default_rng(seed), name)
 
@@ -115,7 +115,7 @@ class Drive:
         return Updates(who, old[who], self.place[who])
 
 
-def _network() -> tuple[roads.Network, str]:
+def network() -> tuple[roads.Network, str]:
     files = [DATA / f"road_oldenburg_{part}.parquet" for part in ("nodes", "edges")]
     if all(file.exists() for file in files):
         return roads.Network.of(*(pq.read_table(file) for file in files)), "Oldenburg"

@@ -125,6 +125,25 @@ def draw(
     _save(figure, path, title)
 
 
+def curves(
+    path: Path,
+    title: str,
+    axis: str,
+    unit: str,
+    xs: Sequence[float],
+    lines: Mapping[str, Line],
+) -> None:
+    """Lines over even axes, with the colours in turn."""
+    figure = Figure(figsize=(5.2, 3.1), layout="constrained")
+    place = figure.subplots()
+    colours = list(dict.fromkeys(COLOURS.values()))[: len(lines)]
+    for colour, (name, line) in zip(colours, lines.items(), strict=True):
+        place.plot(xs, _gaps(line), color=colour, marker="o", label=name)
+    _axes(place, "", unit)
+    place.set_xlabel(axis)
+    _save(figure, path, title)
+
+
 def scatter(
     path: Path,
     title: str,

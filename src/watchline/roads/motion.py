@@ -163,7 +163,7 @@ def traffic(
         interval=micros,
         start=(start - _EPOCH) // _MICRO,
         seed=seed,
-        top_speed=_top_speed(arcs, speeds, micros / SECOND),
+        top_speed=float(_top_speed(arcs, speeds, micros / SECOND)),
         _names=pa.array([kind.name for kind in kinds], pa.string()),
         _arcs=arcs,
         _rules=Rules(speeds, profiles, np.cumsum(shares), starts, vanish, micros / SECOND),
