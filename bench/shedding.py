@@ -94,8 +94,8 @@ def cache(quick: bool, figures: Path) -> Iterator[str]:
     yield table(header, lines)
     yield (
         f"\n{queries} squares around objects, {objects:,} objects, {ticks} reports of each at"
-        " thirty moments of the interval; means without the first two. Overhead is of objects kept, beside"
-        " CACHE 0.\n"
+        " thirty moments of the interval; means without the first two. Overhead is of objects kept,"
+        " beside CACHE 0.\n"
     )
     times = [t for s, t in settings if s == 0.07]
     title = "The cache: accuracy of squares that move"

@@ -30,6 +30,8 @@ from tests.ledgers import (
     replayed,
     same,
     spec,
+    table,
+    told,
 )
 from tests.spark.test_changes_run import (
     EVERY,
@@ -43,6 +45,7 @@ from tests.spark.test_changes_run import (
     put,
     written,
 )
+from watchline import Tracker
 from watchline.catalog import Catalog
 
 
@@ -239,6 +242,34 @@ def test_killed_at_every_moment(tmp_path: Path) -> None:
     assert replayed(found) == {name: who for name, who in ledger.answers.items() if who}
     used = {file for _, files in batches(folder) for file in files}
     assert len(used) == 24
+
+
+@pytest.mark.slow
+def test_killed_while_load_is_shed(tmp_path: Path) -> None:
+    """What is given up and what comes back is the same as if nothing had happened."""
+    draw = random.Random(int(os.environ.get("WATCHLINE_SEED", "7")))
+    folder = prepared(tmp_path)
+    text = FOREVER.replace("maxFilesPerTrigger = 2", "maxFilesPerTrigger = 1")
+    text = text.replace("shards = 2", "shards = 1")
+    text += '"spark.python.daemon.module" = "tests.spark.small_states"\n'
+    text += '"spark.sql.streaming.minBatchesToRetain" = "1000"\n'
+    keep = {"retain": "significant", "cache": 0.5, "max_objects": 6}
+    text += "[keep]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in keep.items())
+    (folder / "job.toml").write_text(text)
+    for moment in draw.sample(sorted(MOMENTS), 3):
+        _kill_at(Run(folder), moment, draw.choice(SOON), draw)
+    (folder / "job.toml").write_text(
+        text.replace("stream =", 'trigger = "available now"\nstream =', 1)
+    )
+    done = finish(folder, "run")
+    assert done.returncode == 0, done.stderr
+    tracker = Tracker(Catalog(folder / "catalog"), "cars", 1, **keep)
+    wanted: list[Told] = []
+    for _, files in batches(folder):
+        wanted += told(tracker.process(table([row for file in files for row in _rows(file)], KIND)))
+    same(written(folder), wanted)
+    replayed(written(folder))
+    assert {"shed", "enter", "exit"} <= {change[4] for change in wanted}
 
 
 def _kill_at(run: Run, moment: str, after: float, draw: random.Random) -> bool:

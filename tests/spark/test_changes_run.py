@@ -215,6 +215,9 @@ MISTAKES = [
     ('emit = "changes"', 'emit = "matches"', "goes with emit = \"changes\""),
     ('emit = "changes"', 'emits = "changes"', "unknown key 'emits'; did you mean 'emit'?"),
     ('checkpoint = "checkpoint"\n', "", "'checkpoint' is missing"),
+    ("[sink]", "[keep]\nretian = 1\n[sink]", "[keep] unknown key 'retian'; did you mean 'retain'?"),
+    ("[sink]", '[keep]\nretain = "few"\n[sink]', "retain is 'all' or 'significant', not 'few'"),
+    ("[sink]", "[keep]\nmax_objects = 5\n[sink]", "max_objects goes with retain = 'significant'"),
 ]  # fmt: skip
 
 
