@@ -99,6 +99,10 @@ def _session(job: Job) -> Any:
     return made
 
 
+# Counters that are shown where there is something to count.
+_SHOWN = ("rejected", "late", "too_fast", "shed", "over_limit")
+
+
 class _Display:
     """A live line on a terminal, one line per batch into a pipe."""
 
@@ -128,8 +132,11 @@ class _Display:
             f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._emit}"
             f"  {p.seconds * 1e3:>7,.0f} ms  {p.rate:>11,.0f} rows/s"
         )
-        refused = {name: p.metrics.get(name) or 0 for name in ("rejected", "late")}
-        line += "".join(f"  {count:,} {name}" for name, count in refused.items() if count)
+        counts = {name: p.metrics.get(name) or 0 for name in _SHOWN}
+        line += "".join(f"  {n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+        accuracy = p.metrics.get("accuracy")
+        if accuracy is not None and accuracy < 1:
+            line += f"  accuracy {100 * accuracy:.1f} %"
         if self._live:
             click.echo(
                 f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.found:,} {self._emit}", nl=False
