@@ -27,8 +27,8 @@ CREATE STREAM "my stream" ("the id" STRING, "order" DOUBLE, "select" TIMESTAMP) 
 CREATE STREAM kept (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (x, y) SHED OBJECTS MAX OBJECTS 100000 CACHE 0.250 RETAIN SIGNIFICANT
 => CREATE STREAM kept (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (x, y) RETAIN SIGNIFICANT CACHE 0.25 MAX OBJECTS 100000 SHED OBJECTS
 ---
-create stream kept (id bigint, x double, y double, ts timestamp) object id time ts point (x, y) timeout interval 30 seconds max speed 0.02 retain significant max bytes 1e6 shed queries
-=> CREATE STREAM kept (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (x, y) TIMEOUT INTERVAL 30 SECONDS MAX SPEED 0.02 RETAIN SIGNIFICANT MAX BYTES 1000000 SHED QUERIES
+create stream kept2 (id bigint, x double, y double, ts timestamp) object id time ts point (x, y) timeout interval 30 seconds max speed 0.02 retain significant max bytes 1e6 shed queries
+=> CREATE STREAM kept2 (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (x, y) TIMEOUT INTERVAL 30 SECONDS MAX SPEED 0.02 RETAIN SIGNIFICANT MAX BYTES 1000000 SHED QUERIES
 ---
-CREATE STREAM kept (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts RETAIN ALL
-=> CREATE STREAM kept (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts
+CREATE STREAM kept3 (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts RETAIN ALL
+=> CREATE STREAM kept3 (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts
