@@ -109,10 +109,7 @@ def load(path: str) -> Job:
 
 
 def _check_keep(job: Job, path: str) -> None:
-    known = [f.name for f in fields(Keep)]
-    for key in job.keep:
-        if key not in known:
-            raise InvalidQuery(f"{path}: [keep] unknown key {key!r}{hint(key, known)}")
+    _check_keys(Keep, job.keep, f"{path}: [keep] ")
     if job.keep and job.emit != "changes":
         raise InvalidQuery(f'{path}: [keep] goes with emit = "changes"')
     try:
@@ -122,14 +119,11 @@ def _check_keep(job: Job, path: str) -> None:
 
 
 def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     types = get_type_hints(kind)
     where = f"{path}: [{name}] " if name else f"{path}: "
-    for key in raw:
-        if key not in known:
-            raise InvalidQuery(f"{where}unknown key {key!r}{hint(key, known)}")
+    _check_keys(kind, raw, where)
     values: dict[str, Any] = {}
-    for key in known:
+    for key in types:
         if key not in raw:
             if types[key] in (Source, Sink) or key in ("catalog", "stream", "format"):
                 raise InvalidQuery(f"{where}{key!r} is missing")
@@ -143,6 +137,13 @@ def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
             value = _section(types[key], raw[key], path, key)
         values[key] = value
     return kind(**values)
+
+
+def _check_keys(kind: type[Any], raw: Options, where: str) -> None:
+    known = [f.name for f in fields(kind)]
+    for key in raw:
+        if key not in known:
+            raise InvalidQuery(f"{where}unknown key {key!r}{hint(key, known)}")
 
 
 def _resolved(job: Job, folder: str) -> Job:

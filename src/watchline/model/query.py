@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from typing import Union
 
 from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
@@ -19,17 +18,14 @@ from watchline.model.region import (
     Region,
 )
 from watchline.model.retention import Retention
-from watchline.model.text import interval_sql, name_sql, number_sql
+from watchline.model.text import Word, interval_sql, name_sql, number_sql
 
 
-class Emit(str, Enum):
+class Emit(Word):
     """What a query reports: every matching row, or only what enters and leaves its answer."""
 
     MATCHES = "MATCHES"
     CHANGES = "CHANGES"
-
-    def __repr__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True, repr=False)

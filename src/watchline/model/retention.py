@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
+from typing import TYPE_CHECKING
 
 from watchline.errors import InvalidQuery, InvalidRange
-from watchline.model.text import number_sql
+from watchline.model.text import Word, number_sql
+
+if TYPE_CHECKING:
+    from watchline.model.query import Stream
 
 
-class Shed(str, Enum):
+class Shed(Word):
     """What gives way under a bound: objects few queries look at, or the borders of all queries."""
 
     OBJECTS = "OBJECTS"
     QUERIES = "QUERIES"
-
-    def __repr__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,8 +95,11 @@ class Keep:
         ):
             raise InvalidQuery(f"cache is a number from 0 to 1, not {self.cache!r}")
 
-    def over(self, declared: Retention | None) -> Retention | None:
-        """The retention of a run over a stream that declares this one."""
+    def of(self, stream: Stream) -> Stream:
+        """The stream, as a run keeps its objects."""
+        return replace(stream, retention=self._over(stream.retention))
+
+    def _over(self, declared: Retention | None) -> Retention | None:
         given = {
             name: value
             for name in ("cache", "max_objects", "max_bytes", "shed")

@@ -7,6 +7,15 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone
+from enum import Enum
+
+
+class Word(str, Enum):
+    """A word of the language."""
+
+    def __repr__(self) -> str:
+        return self.value
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)

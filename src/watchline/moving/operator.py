@@ -208,21 +208,6 @@ class Operator:
         width = lines.bits.itemsize * (lines.bits.shape[1] + lines.values.shape[1])
         return int(OBJECT.itemsize + 2 * self._place.itemsize + 2 * 4 + width)
 
-    @property
-    def query_bytes(self) -> int:
-        """What the queries take here, with the lists they are in."""
-        columns = [
-            self._queries,
-            self._around,
-            self._focal,
-            self._then,
-            self._span,
-            self._slots,
-            self._squares,
-        ]
-        lists = [x for pair in (self._ranges, self._nearest) for x in pair]
-        return sum(int(column.nbytes) for column in (*columns, *lists))
-
     def refs(self, slots: Small) -> Small:
         """How many of these queries look at objects."""
         return self._objects["refs"][slots]

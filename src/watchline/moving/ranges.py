@@ -60,8 +60,6 @@ def most_of_range(world: World, q: int, x: float, y: float) -> int:  # pragma: n
     w, h = queries.w[q], queries.h[q]
     if queries.form[q] == CIRCLE:
         w = h = widened(w)
-    if world.significant is not None:
-        w, h = w + world.around[q].margin, h + world.around[q].margin
     n = objects_in(world, cells_between(world.frame, x - w, y - h, x + w, y + h))
     return n + objects_in(world, span_of(world, q)) if queries.state[q] == OPEN else n
 

@@ -172,9 +172,9 @@ class Told(NamedTuple):
 
 @leaf
 def widened(radius: float) -> float:  # pragma: no cover - compiled
-    """So that no object of the circle is farther away along an axis: its test rounds, and squares
-    underflow."""
-    return radius * (1 + 1e-12) + 1e-160
+    """So that no object of the circle is farther away along an axis: its test rounds, squares
+    underflow, and one that overflows is that of every distance."""
+    return radius * (1 + 1e-12) + 1e-160 if radius * radius < np.inf else np.inf
 
 
 @leaf
@@ -182,7 +182,7 @@ def region_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
     """The region of the answer."""
     o = world.queries[q]
     if world.significant is not None and o.form == BOX:
-        return (1.0, o.mx - o.w, o.my - o.h, o.mx + o.w, o.my + o.h, o.mx, o.my, o.h)
+        return (float(BOX), o.mx - o.w, o.my - o.h, o.mx + o.w, o.my + o.h, o.mx, o.my, o.h)
     return (float(o.form), o.x1, o.y1, o.x2, o.y2, o.mx, o.my, o.h)
 
 
@@ -228,8 +228,7 @@ def set_region(world: World, q: int, x: float, y: float) -> None:  # pragma: no 
     if world.significant is not None:
         m = world.around[q].margin
     if o.form == CIRCLE:
-        # A square that overflows is that of every distance.
-        w = h = widened(w + m) if (w + m) * (w + m) < np.inf else np.inf
+        w = h = widened(w + m)
         m = 0.0
     o.mx, o.my = x, y
     o.x1, o.y1, o.x2, o.y2 = x - w - m, y - h - m, x + w + m, y + h + m

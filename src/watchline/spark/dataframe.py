@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Union
 
@@ -107,7 +106,7 @@ def changes(
     declared = opened.stream(stream, version)
     check_schema(df.schema, declared, own=())
     kept = Keep(**keep)
-    replace(declared, retention=kept.over(declared.retention))
+    kept.of(declared)
     schema = spark_schema(declared)
     spark = df.sparkSession
     shards = checked_shards(shards, spark)

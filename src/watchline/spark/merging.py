@@ -24,11 +24,11 @@ from watchline.spark.shard import (
     COUNTS_TYPE,
     LATER,
     STREAM,
-    conformed,
     counts_of,
     unpacked,
 )
 from watchline.tracking import change_table
+from watchline.tracking.rows import conformed
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from watchline.spark.worker import (
 from watchline.tracking import Rejects, Tracker
 from watchline.tracking.batch import Span
 from watchline.tracking.changes import OWN
+from watchline.tracking.rows import conformed
 from watchline.tracking.shards import shards_of
 from watchline.tracking.tracker import Saved
 
@@ -322,15 +323,3 @@ def unpacked(blob: pa.Buffer, schema: pa.Schema) -> pa.Table:
     columns |= {name: columns[twin] for name, twin in same.items()}
     columns["reason"] = columns["reason"].cast(pa.string())
     return conformed(pa.table(columns), schema)
-
-
-def conformed(changes: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Changes of a stream that was declared anew, in the columns that the job began with."""
-    columns = [
-        changes[field.name]
-        if field.name in changes.schema.names
-        and changes.schema.field(field.name).type == field.type
-        else pa.nulls(changes.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)

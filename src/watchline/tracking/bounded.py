@@ -4,7 +4,7 @@ its answers still are. See `shedding` for which ones."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from watchline.evaluate import Columns
 from watchline.model import Shed, Stream
 from watchline.moving.events import Events
+from watchline.moving.queries import Moving
 from watchline.moving.tables import RETURN, SHED
 from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.tracking.changes import change_table
@@ -46,12 +47,17 @@ class Bounded:
     """The part of a tracker that keeps it within its bound."""
 
     stream: Stream
+    version: int
+    _parts: int
     _watcher: Watcher
     _mover: Mover | None
     _objects: pa.Table
     _others: pa.Table
-    # How many queries that a row alone decides hold each object.
+    # How many queries that a row alone decides hold each object, if that is known.
     _held: Integers
+    _is_held_known: bool
+    # Focal objects that moving queries wait for.
+    _waiting: dict[str, tuple[int, int]]
     _newest: int | None
     _births: dict[str, int | None]
     _lifetimes: dict[str, int]
@@ -66,10 +72,42 @@ class Bounded:
     _missed: dict[str, int] | None
 
     def _moving(self) -> Mover | None:
-        raise NotImplementedError
+        """The mover, if there is a query for it."""
+        if self._mover is None and self.stream.point is not None:
+            queries = self._watcher.moving(self.version)
+            if any(map(len, queries)):
+                self._mover = self._mover_of(map(self._alive, queries), self._waiting)
+        return self._mover
+
+    def _mover_of(self, queries: Iterable[Moving], waiting: dict[str, tuple[int, int]]) -> Mover:
+        return Mover.over(
+            self.stream,
+            self._parts,
+            queries,
+            waiting,
+            self._objects,
+            self._others,
+            self._held,
+            self._sizes,
+        )
+
+    def _alive(self, queries: Moving) -> Moving:
+        """Without those whose life is over."""
+        over = [
+            name in self._lifetimes and name not in self._births for name in queries.ids.to_pylist()
+        ]
+        return queries.take(np.flatnonzero(~np.array(over, dtype=np.bool_)))
 
     def _hold(self, held: Integers) -> None:
-        raise NotImplementedError
+        """After a version: so many queries that a row alone decides hold each object."""
+        if self.stream.retention is None or not self._is_held_known:
+            return
+        kept = held > 0 if self._mover is None else self._mover.hold(held)
+        gone = self._objects.filter(pa.array(~kept))
+        self._objects, self._held = self._objects.filter(pa.array(kept)), held[kept]
+        self._missed = None
+        if self._sizes.step:
+            self._cast_shadows(gone)
 
     def __len__(self) -> int:
         return int(self._objects.num_rows)
@@ -141,12 +179,19 @@ class Bounded:
         if self._mover is None:
             return found
         more, ids, inside = self._mover.looking(columns, self._mover.slots)
-        ranked = pa.array(sorted(self._mover.ranked()), pa.string())
-        inside &= ~pc.is_in(ids, value_set=ranked).to_numpy(zero_copy_only=False)
+        inside &= ~self._is_ranked(ids)
         return Pairs(
             np.concatenate([found.rows, more[inside]]),
             pa.concat_arrays([found.ids, ids.filter(pa.array(inside))]),
         )
+
+    def _ranked(self) -> set[str]:
+        """The queries of nearest neighbours."""
+        return set() if self._mover is None else self._mover.ranked()
+
+    def _is_ranked(self, ids: pa.Array) -> Mask:
+        ranked = pa.array(sorted(self._ranked()), pa.string())
+        return pc.is_in(ids, value_set=ranked).to_numpy(zero_copy_only=False)
 
     def _asked(self) -> Watcher:
         """The queries that a row alone decides, in their sizes."""
@@ -427,7 +472,7 @@ class Bounded:
         names = pa.array(list(missing), pa.string())
         found = self._looking(Columns(self._objects, self.stream), self._slots(), names)
         counts = np.bincount(found[1][found[2]], minlength=len(names))
-        ranked = set() if self._mover is None else self._mover.ranked()
+        ranked = self._ranked()
         return {
             name: _accuracy(name in ranked, int(n), missed)
             for (name, missed), n in zip(missing.items(), counts, strict=True)
@@ -457,15 +502,14 @@ class Bounded:
             of = np.full(len(columns), -1, np.int32) if slots is None else slots
             _, ids, inside = self._mover.looking(columns, of, whole=True)
             if slots is not None:
-                ranked = pa.array(sorted(self._mover.ranked()), pa.string())
-                inside &= ~pc.is_in(ids, value_set=ranked).to_numpy(zero_copy_only=False)
+                inside &= ~self._is_ranked(ids)
             counts += _value_counts(ids.filter(pa.array(inside)))
         return counts
 
     def _accuracy(self) -> float:
         """The part of all answers that is there."""
         missing = self._missing()
-        ranked = set() if self._mover is None else self._mover.ranked()
+        ranked = self._ranked()
         wrong = sum(n for name, n in missing.items() if name in ranked)
         missed = sum(missing.values()) - wrong
         answers = self._counts["answers"]

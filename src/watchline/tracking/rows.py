@@ -35,6 +35,17 @@ def row_schema(stream: Stream) -> pa.Schema:
     return pa.schema([(a.name, arrow_type(a)) for a in stream.attributes])
 
 
+def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of this schema: NULL where there is none of its name and type."""
+    columns = [
+        rows[field.name]
+        if field.name in rows.schema.names and rows.schema.field(field.name).type == field.type
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
     """The declared attributes, each in one piece and of exactly its type."""
     if not isinstance(rows, (pa.Table, pa.RecordBatch)):

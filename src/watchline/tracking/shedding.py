@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.model import Stream
-from watchline.tracking.rows import row_schema, times_of
+from watchline.tracking.rows import conformed, row_schema, times_of
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -54,14 +54,7 @@ class Shadows(NamedTuple):
 
     def rows(self) -> pa.Table:
         """All of them, the whole rows first; NULL where nothing is known."""
-        n = self.slim.num_rows
-        columns = [
-            self.slim[field.name]
-            if field.name in self.slim.column_names
-            else pa.nulls(n, field.type)
-            for field in self.full.schema
-        ]
-        return pa.concat_tables([self.full, pa.Table.from_arrays(columns, schema=self.full.schema)])
+        return pa.concat_tables([self.full, conformed(self.slim, self.full.schema)])
 
     def met(self, batch: pa.Table, stream: Stream) -> tuple[Shadows, pa.Table, int]:
         """A batch comes: its objects cast no shadow any more. The batch without rows that are older
@@ -93,14 +86,7 @@ class Shadows(NamedTuple):
         """With these objects, of which some are kept as whole rows."""
         names = _read(stream, used | frozenset(self.slim.column_names))
         fresh = rows.filter(pa.array(~pinned)).select(names)
-        n = self.slim.num_rows
-        older = pa.Table.from_arrays(
-            [
-                self.slim[name] if name in self.slim.column_names else pa.nulls(n, field.type)
-                for name, field in zip(names, fresh.schema, strict=True)
-            ],
-            schema=fresh.schema,
-        )
+        older = conformed(self.slim, fresh.schema)
         slim = pa.concat_tables([older, fresh]).combine_chunks()
         full = pa.concat_tables([self.full, rows.filter(pa.array(pinned))]).combine_chunks()
         return Shadows(slim, full)

@@ -34,7 +34,6 @@ from watchline.evaluate import Columns
 from watchline.matching import Base
 from watchline.model import Keep, Stream
 from watchline.moving.merge import Timeline
-from watchline.moving.queries import Moving
 from watchline.moving.tables import FIRST
 from watchline.tracking import blob as blobs
 from watchline.tracking.batch import Batch, Known, Span
@@ -109,7 +108,7 @@ class Tracker(Bounded):
 
     def _forget(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
-        self.stream = replace(stream, retention=self._kept_as.over(stream.retention))
+        self.stream = self._kept_as.of(stream)
         self._schema = change_schema(self.stream)
         self._objects = self._others = schema_of_rows(self.stream).empty_table()
         self._held = np.empty(0, np.int64)
@@ -121,30 +120,6 @@ class Tracker(Bounded):
         self._newest: int | None = None
         self._mover: Mover | None = None
         self._waiting = {}
-
-    def _moving(self) -> Mover | None:
-        """The mover, if there is a query for it."""
-        if self._mover is None and self.stream.point is not None:
-            queries = self._watcher.moving(self.version)
-            if any(map(len, queries)):
-                self._mover = Mover.over(
-                    self.stream,
-                    self._parts,
-                    (self._alive(moving) for moving in queries),
-                    self._waiting,
-                    self._objects,
-                    self._others,
-                    self._held,
-                    self._sizes,
-                )
-        return self._mover
-
-    def _alive(self, queries: Moving) -> Moving:
-        """Without those whose life is over."""
-        over = [
-            name in self._lifetimes and name not in self._births for name in queries.ids.to_pylist()
-        ]
-        return queries.take(np.flatnonzero(~np.array(over, dtype=np.bool_)))
 
     @property
     def newest(self) -> int | None:
@@ -265,16 +240,7 @@ class Tracker(Bounded):
         mover = self._moving()
         came = step.came.plan.moving
         if mover is None and len(came) and not step.reset:
-            mover = self._mover = Mover.over(
-                self.stream,
-                self._parts,
-                [],
-                {},
-                self._objects,
-                self._others,
-                self._held,
-                self._sizes,
-            )
+            mover = self._mover = self._mover_of([], {})
         new = []
         if mover is not None:
             fresh = came.take(np.arange(0 if step.reset else len(came)))
@@ -314,17 +280,6 @@ class Tracker(Bounded):
         changes = self._opened(old, new)
         self._hold(held)
         return changes
-
-    def _hold(self, held: Integers) -> None:
-        """After a version: so many queries that a row alone decides hold each object."""
-        if self.stream.retention is None or not self._is_held_known:
-            return
-        kept = held > 0 if self._mover is None else self._mover.hold(held)
-        gone = self._objects.filter(pa.array(~kept))
-        self._objects, self._held = self._objects.filter(pa.array(kept)), held[kept]
-        self._missed = None
-        if self._sizes.step:
-            self._cast_shadows(gone)
 
     def _members(self, base: Base, columns: Columns, births: dict[str, int | None] | None) -> Pairs:
         """The objects in the answers of these queries, but for those whose life is over."""
