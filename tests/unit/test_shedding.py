@@ -17,6 +17,7 @@ from watchline.tracking.shrinking import STEPS, Sizes
 COLUMNS = "id BIGINT, x DOUBLE, y DOUBLE, kind STRING, cargo STRING, ts TIMESTAMP"
 STREAM = f"CREATE STREAM cars ({COLUMNS}) OBJECT id TIME ts POINT (x, y)"
 SECOND = 1_000_000
+DECLARED = Retention(0.5, max_objects=10, shed=Shed.QUERIES)
 
 
 def tracker(clauses: str, *queries: str, **keep: Any) -> wl.Tracker:
@@ -279,13 +280,25 @@ def test_mistakes_of_a_run(keep: dict[str, Any], problem: str) -> None:
         wl.Tracker(cat, "cars", **keep)
 
 
-def test_what_a_run_says_goes_before_what_is_declared() -> None:
-    declared = Retention(0.5, max_objects=10, shed=Shed.QUERIES)
-    assert Keep().over(declared) == declared
-    assert Keep(retain="all").over(declared) is None
-    assert Keep(max_bytes=900).over(declared) == Retention(0.5, max_bytes=900, shed=Shed.QUERIES)
-    assert Keep(cache=1, shed="objects").over(declared) == Retention(1, 10, None, Shed.OBJECTS)
-    assert Keep(retain="significant", cache=0).over(None) == Retention(0)
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [
+        ({}, DECLARED),
+        ({"retain": "all"}, None),
+        ({"max_bytes": 900}, Retention(0.5, max_bytes=900, shed=Shed.QUERIES)),
+        ({"cache": 1, "shed": "objects"}, Retention(1, 10, None, Shed.OBJECTS)),
+    ],
+)
+def test_what_a_run_says_goes_before_what_is_declared(
+    keep: dict[str, Any], kept: Retention | None
+) -> None:
+    stream = wl.Catalog.of([f"{STREAM} {DECLARED!r}"]).stream("cars")
+    assert Keep(**keep).of(stream).retention == kept
+
+
+def test_a_run_keeps_less_than_a_stream_that_declares_nothing() -> None:
+    stream = wl.Catalog.of([STREAM]).stream("cars")
+    assert Keep(retain="significant", cache=0).of(stream).retention == Retention(0)
 
 
 @pytest.mark.parametrize("accuracy", ["1.1", "-0.1"])
