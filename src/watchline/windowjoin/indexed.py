@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index import build
+from watchline.index.result import Matches
 from watchline.model import INF, Attribute, InRange, Type
 from watchline.windowjoin.frame import LONGEST, Frame, Integers, Stretch, newest_rank
 from watchline.windowjoin.plan import Direction, Member, Shape
@@ -59,6 +60,15 @@ class IndexedDirection:
         self._aged = len(np.unique(self._sizes)) > 1
         self._exact = np.array([_is_exact(m) for m in self._members])
         self._queries = np.array([m.query for m in self._members], np.int32)
+        # Where boxes alone decide, they are called by their queries.
+        self._is_plain = (
+            not self._is_sj
+            and not self._aged
+            and bool(self._exact.all())
+            and len(np.unique(self._queries)) == len(self._queries)
+        )
+        self._member = np.zeros(int(self._queries.max()) + 1, np.int64)
+        self._member[self._queries] = np.arange(len(self._queries))
         self._index: Any = None
         self._each = 1024
 
@@ -82,10 +92,13 @@ class IndexedDirection:
         """For each pair the end of its queries, and the queries."""
         n = len(rows[0])
         ages = _ages(self.shape, stretches, rows)
-        linked = _linked(frame, self.shape, rows) if self._is_sj else np.ones(n, np.bool_)
         points, whole = self._points(frame, rows, ages)
         if self._index is None:
             whole[:] = False
+        if self._is_plain and whole.all():
+            matches = self._stabbed(points)
+            return matches.offsets[1:], matches.ids
+        linked = _linked(frame, self.shape, rows) if self._is_sj else np.ones(n, np.bool_)
         pair, member = self._searched(points, np.flatnonzero(linked & whole))
         keep = np.ones(len(pair), np.bool_)
         if self._aged:
@@ -107,13 +120,16 @@ class IndexedDirection:
     def _searched(self, points: Doubles, chosen: Integers) -> tuple[Integers, Integers]:
         if not len(chosen):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        matches = self._index.stab(points if len(chosen) == len(points) else points[chosen])
-        counts = np.diff(matches.offsets)
+        matches = self._stabbed(points if len(chosen) == len(points) else points[chosen])
+        pair = np.repeat(chosen, np.diff(matches.offsets))
+        return pair, self._member[matches.ids] if self._is_plain else matches.ids // self._pieces
+
+    def _stabbed(self, points: Doubles) -> Matches:
+        matches = self._index.stab(points)
         # So that the next search finds as much as is good.
-        average = max(len(matches.ids) / len(chosen), 1.0)
+        average = max(len(matches.ids) / len(points), 1.0)
         self._each = int(np.clip(FOUND / average, 64, 1 << 16))
-        member = matches.ids if self._pieces == 1 else matches.ids // self._pieces
-        return np.repeat(chosen, counts), member.astype(np.int64)
+        return matches
 
     def _compared(
         self, pairs: Integers, rows: Any, bits: Any, ages: Integers
@@ -140,7 +156,7 @@ class IndexedDirection:
                 hi = np.column_stack([hi, top])
         if not lo.shape[1]:
             return None
-        return build(self._kind, lo, hi)
+        return build(self._kind, lo, hi, self._queries if self._is_plain else None)
 
     def _bounds(self, side: int, attribute: Attribute) -> tuple[Doubles, Doubles]:
         lo, hi = np.full(len(self._members), -INF), np.full(len(self._members), INF)
