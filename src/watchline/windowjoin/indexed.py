@@ -1,9 +1,9 @@
 """Pairs of rows as points, queries as boxes: the paper's SJ-Join, and its rival IBS-JS.
 
     sj    (sections 5 and 6) every row in the window is paired with the trigger, and the pairs, as
-          points, are joined with an index of all conditions: selections of both sides, the window as
-          an axis of ages, and the comparison between the streams as a region of the plane of both
-          attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too much, so
+          points, are joined with an index of all conditions: selections of both sides, the window
+          as an axis of ages, and the comparison between the streams as a region of the plane of
+          both attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too much, so
           the comparison is looked at again
     ibs   (7.1) the comparison is joined first, once for all queries that have it; every pair that
           satisfies it then searches the selections in trees, one for each attribute
@@ -15,7 +15,7 @@ about rows without a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from watchline.index import build
 from watchline.index.result import Matches
 from watchline.model import INF, Attribute, InRange, Type
-from watchline.windowjoin.frame import LONGEST, Frame, Integers, Stretch, newest_rank
+from watchline.windowjoin.frame import LONGEST, Frame, Integers, Stretch, allowed, newest_rank
 from watchline.windowjoin.plan import Direction, Member, Shape
 from watchline.windowjoin.probe import BitsDirection, Pairs
 from watchline.windowjoin.sides import Side
@@ -53,9 +53,8 @@ class IndexedDirection:
             Side(stream, [getattr(m, side) for m in self._members])
             for stream, side in zip(self.shape.streams, ("trigger", "partner"), strict=True)
         ]
-        self._axes = [
-            (side, a) for side in (0, 1) for a in _axes([(m.trigger, m.partner)[side] for m in self._members])
-        ]
+        of_sides = zip(*((m.trigger, m.partner) for m in self._members), strict=True)
+        self._axes = [(i, a) for i, atoms in enumerate(of_sides) for a in _axes(atoms)]
         self._sizes = np.minimum([m.size for m in self._members], LONGEST)
         self._aged = len(np.unique(self._sizes)) > 1
         self._exact = np.array([_is_exact(m) for m in self._members])
@@ -144,9 +143,9 @@ class IndexedDirection:
     # --- boxes and points
 
     def _built(self, frame: Frame) -> Any:
-        columns = [self._bounds(side, a) for side, a in self._axes]
-        lo = np.stack([c[0] for c in columns], axis=1) if columns else np.empty((len(self._members), 0))
-        hi = np.stack([c[1] for c in columns], axis=1) if columns else lo
+        lo, hi = (np.empty((len(self._members), len(self._axes))) for _ in "12")
+        for i, (side, attribute) in enumerate(self._axes):
+            lo[:, i], hi[:, i] = self._bounds(side, attribute)
         if self._is_sj:
             lo, hi = (np.repeat(ends, self._pieces, axis=0) for ends in (lo, hi))
             lo, hi = self._with_pieces(frame, lo, hi)
@@ -172,7 +171,8 @@ class IndexedDirection:
         if link is None:
             return lo, hi
         values, known = _values(frame, self.shape.streams[0], link.left)
-        cuts = np.quantile(values[known], np.arange(1, self._pieces) / self._pieces) if known.any() else []
+        parts = np.arange(1, self._pieces) / self._pieces
+        cuts = np.quantile(values[known], parts) if known.any() else np.empty(0)
         borders = np.unique(np.concatenate([[-INF], cuts, [INF]]))
         borders = np.concatenate([borders, np.full(self._pieces + 1 - len(borders), INF)])
         a, b = borders[:-1], borders[1:]
@@ -222,7 +222,7 @@ def _cut_link(shape: Shape) -> Any:
     return next(fit, None)
 
 
-def _axes(members: list[tuple[Any, ...]]) -> list[Attribute]:
+def _axes(members: Iterable[tuple[Any, ...]]) -> list[Attribute]:
     found = {a.attribute: None for atoms in members for a in atoms if isinstance(a, InRange)}
     return list(found)
 
@@ -256,9 +256,7 @@ def _linked(frame: Frame, shape: Shape, rows: Any) -> Mask:
     found = np.ones(len(rows[0]), np.bool_)
     for left, right, orders in shape.links:
         a, b = frame.linked(shape.streams[0], left, shape.streams[1], right)
-        x, y = a.keys[rows[0]], b.keys[rows[1]]
-        signs = (x > y).astype(np.int64) - (x < y)
-        found &= a.known[rows[0]] & b.known[rows[1]] & ((orders >> (signs + 1)) & 1).astype(bool)
+        found &= allowed(a, rows[0], b, rows[1], orders)
     return found
 
 

@@ -63,6 +63,11 @@ class Triggers(NamedTuple):
     now: Integers
     bits: Words
 
+    def where(self, kept: Mask) -> Triggers:
+        return Triggers(
+            self.row[kept], self.lo[kept], self.hi[kept], self.now[kept], self.bits[kept]
+        )
+
 
 class Partners(NamedTuple):
     """The rows that wait: when they came, their members, and whether they can satisfy a link."""
@@ -129,7 +134,8 @@ class BitsDirection:
         padded[: len(numbers)] = numbers
         upto = np.searchsorted(-sizes, -distinct, side="right")
         self._members = Members(padded, distinct, upto.astype(np.int64))
-        self._out = Out(*(np.empty(0, t) for t in (np.int32, np.int32, np.int64, np.int32)))
+        none = np.empty(0, np.int32)
+        self._out = Out(none, none, np.empty(0, np.int64), none)
 
     def pairs(self, frame: Frame) -> Iterator[Pairs]:
         """What the fresh rows of the trigger's stream find, in the order of their coming."""
@@ -145,7 +151,7 @@ class BitsDirection:
         for left, right in keys:
             fit &= left.known[triggers.row]
             known &= right.known
-        triggers = Triggers(*(column[fit] for column in triggers))
+        triggers = triggers.where(fit)
         then = partner.times if shape.is_range else np.arange(len(partner))
         partners = Partners(then, self._sides[1].bits(frame).ravel(), known)
         ways, links = _ways(shape.links, keys, triggers.row, known)
@@ -157,8 +163,8 @@ class BitsDirection:
                 triggers, partners, links, ways, self._members, state, some, self._out
             )
             self._out = Out(*out)
-            columns = (column[:pairs] for column in self._out[:3])
-            yield Pairs(shape, *columns, self._out.ids[:answers])
+            first, second, ends, ids = self._out
+            yield Pairs(shape, first[:pairs], second[:pairs], ends[:pairs], ids[:answers])
 
     def _triggers(self, frame: Frame) -> Triggers:
         shape = self.shape
@@ -170,14 +176,15 @@ class BitsDirection:
         now = trigger.times[rows] if shape.is_range else newest_rank(trigger, rows, partner)
         bits = self._sides[0].fresh_bits(frame)[rows - trigger.fresh]
         some = (lo < hi) & bits.any(axis=1)
-        return Triggers(*(column[some] for column in (rows, lo, hi, now, bits)))
+        return Triggers(rows, lo, hi, now, bits).where(some)
 
 
 def _rank(member: Member) -> tuple[Any, ...]:
     """Where a member stands: windows decide; then selections that are alike stand together, so that
     a trigger has few words, and these full."""
-    ranges = [(a.attribute.name, a.range.lo, a.range.hi) for a in member.trigger if isinstance(a, InRange)]
-    return (-member.size, ranges[:1], member.query)
+    ranges = (a for a in member.trigger if isinstance(a, InRange))
+    first = [(a.attribute.name, a.range.lo, a.range.hi) for a in ranges][:1]
+    return (-member.size, first, member.query)
 
 
 def _ways(
@@ -193,10 +200,10 @@ def _ways(
     narrow = np.flatnonzero(np.isin(orders, (1, 3, 4, 6)))
     if len(equal):
         buckets = 1 << max(int(2 * len(known)).bit_length(), 4)
-        hashed = [_hashed(side[equal], buckets) for side in (left, right)]
+        of, to = (_hashed(side[equal], buckets) for side in (left, right))
         head = np.full(buckets, -1, np.int32)
         before = np.empty(len(known), np.int32)
-        ways = Ways(EQUAL, *hashed, head, before, none, few, few, few)
+        ways = Ways(EQUAL, of, to, head, before, none, few, few, few)
     elif len(narrow):
         same = [i for i in narrow if links[i].right == links[narrow[0]].right]
         # Keys of strings or of mixed numbers are of one link alone.
@@ -424,7 +431,7 @@ def _answers(
     limit: int,
     ids: Small,
     n: int,
-) -> int:  # pragma: no cover - compiled
+) -> np.int64:  # pragma: no cover - compiled
     """The queries of the bits that both rows have, among the first `limit` members."""
     at = np.uint64(n)
     for i in range(filled):
