@@ -1,6 +1,6 @@
 """Bounded memory: the experiments of the SOLE paper's sections 7.1, 7.2 and 7.7 on a road network.
 
-    python -m bench.shedding [cache|load|arrivals …] [--quick] [--figures DIR]
+    python -m bench.shedding [cache|load|arrivals|overhead …] [--quick] [--figures DIR]
 
 Without a part, all of them. Tables go to standard output, figures to the folder of `--figures`.
 """
@@ -19,6 +19,7 @@ import watchline as wl
 from bench.moving_world import network, percent
 from bench.plots import curves
 from bench.report import Part, run, say, table
+from bench.shedding_overhead import overhead
 from watchline import roads
 from watchline.roads import Traffic
 
@@ -242,7 +243,12 @@ def _arrive(objects: int, steps: int, each: int, what: str) -> Iterator[tuple[in
         yield stats["objects"], stats["accuracy"], seconds
 
 
-PARTS: dict[str, Part] = {"cache": cache, "load": load, "arrivals": arrivals}
+PARTS: dict[str, Part] = {
+    "cache": cache,
+    "load": load,
+    "arrivals": arrivals,
+    "overhead": overhead,
+}
 
 
 if __name__ == "__main__":
