@@ -6,6 +6,7 @@ fast that its top speed is a given number of miles an hour on that map.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -20,8 +21,6 @@ from bench.moving_world import network
 from bench.workloads import Doubles
 from watchline import roads
 from watchline.moving import stationary
-from watchline.moving.grid import BLOCK, ITEMS
-from watchline.moving.tables import AROUND, QUERY
 from watchline.roads import Network, Traffic
 
 MILE = 1 / 28
@@ -113,22 +112,41 @@ def mean_accuracy(tracker: wl.Tracker, queries: int) -> float:
 # --- bytes
 
 
+def plan_bytes(catalog: wl.Catalog, version: int | None = None) -> int:
+    """What a tracker without objects has: its queries, as they were compiled."""
+    return reachable(wl.Tracker(catalog, "cars", version, retain="significant", cache=0.25))
+
+
 def bytes_of_still(count: int, size: float) -> int:
-    """The bounds of so many squares, their names, and the grid over them."""
+    """Of so many squares that stay: the plan, and the grid over them."""
     lo, hi = corners(count, size)
-    grid = stationary.build(lo, hi, np.arange(count))
-    return int(grid.nbytes + lo.nbytes + hi.nbytes + 12 * count)
+    catalog = wl.Catalog.of([STREAM])
+    add_still(catalog, count, size)
+    return stationary.build(lo, hi, np.arange(count)).nbytes + plan_bytes(catalog)
 
 
-def bytes_of_moving(count: int, cells: float) -> int:
-    """The entries of so many squares that move, with their names, and in lists of so many cells
-    each: what is in use, not the room there is."""
-    links = 2 * 2 * 4 + 5 * 4
-    entry = QUERY.itemsize + AROUND.itemsize + links + 12
-    return int(count * (entry + 4 * cells * BLOCK / ITEMS))
-
-
-def bytes_alone(count: int, moves: bool) -> int:
-    """What so many queries need that share nothing, without their objects: four bounds and a name,
-    and if they move the object they move with, a margin and a half side."""
-    return count * (4 * 8 + 12 + (3 * 8 if moves else 0))
+def reachable(*things: Any) -> int:
+    """Bytes of all arrays, tables, strings and containers that can be reached from here, with the
+    room in them that is not in use; the catalog is not counted."""
+    seen: set[int] = set()
+    total, todo = 0, list(things)
+    while todo:
+        thing = todo.pop()
+        if id(thing) in seen or isinstance(thing, (type, wl.Catalog)):
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, np.ndarray):
+            # A view has the memory of another.
+            total += thing.nbytes if thing.base is None else 0
+            todo.append(thing.base)
+        elif isinstance(thing, (pa.Table, pa.Array, pa.ChunkedArray)):
+            total += thing.nbytes
+        elif isinstance(thing, (str, bytes, dict, list, tuple, set, frozenset)):
+            total += sys.getsizeof(thing)
+            if isinstance(thing, dict):
+                todo += [*thing.keys(), *thing.values()]
+            elif not isinstance(thing, (str, bytes)):
+                todo += thing
+        elif type(thing).__module__.startswith("watchline") and hasattr(thing, "__dict__"):
+            todo += vars(thing).values()
+    return total
