@@ -61,7 +61,7 @@ def test_a_hole_in_the_ledger_is_found(ticks: list[pa.Table], changes: pa.Table)
 
 def test_the_command_of_the_readme_is_the_demos(tmp_path: Path) -> None:
     """The car in it is there from the first tick to the last."""
-    made = city.City(city.read_network(None), tmp_path)
+    made = city.City(city.traffic(city.read_network(None)), tmp_path)
     command = city.hint(Path("demo-run").absolute(), made.traveller())
     assert command in README.read_text(encoding="utf-8")
     assert made.traveller() in made.stayers
