@@ -34,8 +34,8 @@ class Moment(NamedTuple):
     given_up: int
     bytes: int
     stated: float
-    # By brute force: the same accuracy; and of queries that demand one, what they have. In the
-    # first ticks nothing.
+    # By brute force: the same accuracy, if no other queries count in it; and of queries that demand
+    # one, what they have. In the first ticks nothing.
     counted: float | None
     guarded: dict[str, float]
 
@@ -91,8 +91,8 @@ class Audit:
         kept = (int(metrics[name]) for name in ("objects", "shadow", "bytes"))
         made = Moment(tick, len(fleet.ids), *kept, stated, None, {})
         if tick >= self._settled:
-            made = made._replace(counted=counted, guarded=guarded)
-            self._check(made, alone)
+            made = made._replace(counted=counted if alone else None, guarded=guarded)
+            self._check(made)
         if self.worst is None or stated < self.worst.stated:
             self.worst = Worst(stated, tick, fleet, told, missed)
         self.moments.append(made)
@@ -129,8 +129,8 @@ class Audit:
         counted = min((have[part] / want[part] for part in want), default=1.0)
         return counted, guarded, all_told, all_true - all_told
 
-    def _check(self, made: Moment, alone: bool) -> None:
-        if alone:
+    def _check(self, made: Moment) -> None:
+        if made.counted is not None:
             if made.stated != made.counted:
                 raise Disagreement(
                     f"tick {made.tick}: the accuracy is said to be {made.stated}, but is"

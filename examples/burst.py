@@ -1,6 +1,6 @@
 """`make burst`: a match ends, 6,000 cars leave the stadium at once, and memory stays in bounds.
 
-3,000 vehicles drive through the town, and 720 standing queries look at them; at most 3,000 objects
+3,000 vehicles drive through the town, and 716 standing queries look at them; at most 3,000 objects
 may be kept. When the match ends three times as many vehicles report. Those that few queries look at
 are given up: answers become less accurate, Watchline says how much, and no query has less than it
 demands. When the crowd is home all answers are whole again. Each batch is compared with brute force
@@ -107,7 +107,8 @@ def drive(evening: Evening, watch: Watch, stream: live.Stream, board: Gauges) ->
 
 
 def report(audit: Audit, load: Load, asks: dict[str, Ask], console: Console) -> None:
-    """What was found, once all of it has been compared."""
+    """What was found, once all of it has been compared. Other queries than ours count in what is
+    stated, so that is compared until they come."""
     end = audit.finish()
     peak = max(range(len(load.objects)), key=load.objects.__getitem__)
     least = min(audit.moments, key=lambda moment: moment.stated)

@@ -46,13 +46,13 @@ class Gauges(Board):
             f"  {_kilobytes(now.bytes)} of {_kilobytes(load.bytes[now.tick])}"
             f"  accuracy {_percent(now.stated)}"
         )
-        if now.counted is None:
-            return line
-        tight = min(self._guarded, key=lambda ask: now.guarded[ask.id] - (ask.accuracy or 0))
-        return (
-            f"{line}, by brute force {_percent(now.counted)}; {tight.name} demands"
-            f" {_least(tight)} and has {_percent(now.guarded[tight.id])}"
-        )
+        if now.counted is not None:
+            line += f", by brute force {_percent(now.counted)}"
+        if now.guarded:
+            tight = min(self._guarded, key=lambda ask: now.guarded[ask.id] - (ask.accuracy or 0))
+            has = _percent(now.guarded[tight.id])
+            line += f"; {tight.name} demands {_least(tight)} and has {has}"
+        return line
 
     def _body(self) -> list[Any]:
         bound = f"objects kept, at most {self._load.bound:,}"
@@ -120,7 +120,7 @@ class Gauges(Board):
 
     def _facts(self, now: Moment) -> list[tuple[str, str]]:
         load = self._load
-        counted = "" if now.counted is None else _percent(now.counted)
+        counted = "not compared" if now.counted is None else _percent(now.counted)
         of = f"{_kilobytes(now.bytes)} of {_kilobytes(load.bytes[now.tick])}"
         return [
             ("vehicles", f"{now.vehicles:,}"),

@@ -184,10 +184,10 @@ def _look_at(axes: Any, place: Place, half: float) -> None:
 
 
 def _legend(figure: Any, shades: Any) -> None:
-    dots = [_dot("o", colour, kind) for kind, colour in COLOURS.items()]
+    dots = [dot("o", colour, kind) for kind, colour in COLOURS.items()]
     others = [
-        _dot("*", CUSTOMER, "a customer, its taxis"),
-        _dot("D", CONVOY, "a convoy, its box"),
+        dot("*", CUSTOMER, "a customer, its taxis"),
+        dot("D", CONVOY, "a convoy, its box"),
     ]
     look = {"frameon": False, "fontsize": 10, "labelcolor": INK, "columnspacing": 1.4}
     figure.legend(handles=[*dots, *others], loc=(0.012, 0.018), ncols=6, **look)
@@ -199,7 +199,7 @@ def _legend(figure: Any, shades: Any) -> None:
     bar.ax.tick_params(labelsize=8, colors=INK, length=0)
 
 
-def _dot(marker: str, colour: str, label: str) -> Line2D:
+def dot(marker: str, colour: str, label: str) -> Line2D:
     return Line2D([], [], marker=marker, color=colour, linestyle="", markersize=7, label=label)
 
 

@@ -55,23 +55,23 @@ def _over_time(audit: Audit, name: str) -> tuple[Any, Any]:
 def _town(axes: Any, asks: dict[str, Ask], worst: Worst) -> None:
     fleet = worst.fleet
     told, missed = (np.isin(fleet.ids, list(those)) for those in (worst.told, worst.missed))
+    handles = []
     for mask, colour, label in (
         (~told & ~missed, OTHER, "in no answer"),
         (told, KEPT, "in answers"),
         (missed, GIVEN_UP, "given up"),
     ):
-        axes.scatter(
-            fleet.x[mask], fleet.y[mask], s=4, color=colour, linewidths=0, zorder=3,
-            label=f"{np.count_nonzero(mask):,} {label}",
-        )  # fmt: skip
+        axes.scatter(fleet.x[mask], fleet.y[mask], s=4, color=colour, linewidths=0, zorder=3)
+        handles.append(maps.dot("o", colour, f"{np.count_nonzero(mask):,} {label}"))
     x, y = crowd.STADIUM
-    axes.scatter([x], [y], s=160, marker="*", color=maps.INK, zorder=5, label="the stadium")
+    axes.scatter([x], [y], s=160, marker="*", color=maps.INK, zorder=5)
+    handles.append(maps.dot("*", maps.INK, "the stadium"))
     for ask in asks.values():
         if ask.accuracy:
             _guard(axes, ask, worst)
     axes.set(xlim=(0.14, 0.86), ylim=(0.14, 0.86))
     maps.title(axes, f"{len(fleet.ids):,} vehicles at the worst moment", 11)
-    axes.legend(loc="lower left", fontsize=8, framealpha=0.9)
+    axes.legend(handles=handles, loc="lower left", fontsize=8, framealpha=0.9)
 
 
 def _guard(axes: Any, ask: Ask, worst: Worst) -> None:
@@ -124,5 +124,5 @@ def _accuracy(axes: Any, asks: dict[str, Ask], audit: Audit) -> None:
     axes.plot(minutes, 100 * np.array(worst), color=GUARDED, label=label)
     axes.axhline(100 * least, color=GUARDED, linewidth=0.8, linestyle=":")
     axes.set_ylim(100 * BOTTOM, 102)
-    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    axes.legend(fontsize=8, frameon=False, loc="lower left")
     maps.title(axes, "accuracy, %", 10)
