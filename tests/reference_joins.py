@@ -156,11 +156,11 @@ class JoinLedger:
             [seen for seen in self.seen if self._is_partner(query, source, seen, last)]
             for source in query.sources
         ]
-        found = []
-        for combination in product(*partners):
-            if last in combination and holds(query.where, self._merged(query, combination)):
-                found.append(Joined(query.id, tuple(seen.row for seen in combination), last))
-        return found
+        return [
+            Joined(query.id, tuple(seen.row for seen in combination), last)
+            for combination in product(*partners)
+            if last in combination and holds(query.where, self._merged(query, combination))
+        ]
 
     def _is_partner(self, query: JoinQuery, source: JoinSource, seen: Seen, last: Seen) -> bool:
         if seen.stream != source.stream or seen.number < self.since[query.id]:
