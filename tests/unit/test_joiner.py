@@ -31,6 +31,7 @@ from watchline.errors import (
     InvalidQuery,
     InvalidState,
     SchemaMismatch,
+    UnknownAttribute,
     UnknownStream,
     UnknownVersion,
     WatchlineError,
@@ -106,7 +107,7 @@ def test_rows_without_an_object_or_a_time_are_rejected() -> None:
     assert j.stat("rejected") == 3
     assert j.stat("rejected_by") == {"no object id": 2, "no time": 1}
     assert j.stat("rows") == 5
-    # Late as well, but that does not count.
+    # It is late as well, but that does not count.
     j.process({"r": [row(-5, None)]})
     assert (j.stat("rejected"), j.stat("late")) == (4, 0)
 
@@ -146,13 +147,12 @@ def test_tuples_come_in_the_order_of_the_rows_that_complete_them() -> None:
         r  1.2.3.4
         s  .a.b.c.
     """)
-    wanted = [1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5][:12]
     for joiner in Lines(SAME).joiners:
         found = pa.concat_tables([joiner.process(tables(rows)), joiner.finish()])
         times = zip(found["r_ts"].to_pylist(), found["s_ts"].to_pylist(), strict=True)
         completed = [max(pair) for pair in times]
         assert completed == sorted(completed)
-        assert len(completed) == len(wanted)
+        assert len(completed) == 12
 
 
 # --- lives
@@ -331,12 +331,12 @@ def test_a_query_with_more_positions_than_columns_is_not_answered() -> None:
     assert j.process(rows) == [(1, "a")]
     assert (j.stat("unanswered"), j.stat("queries")) == (1, 1)
     j.execute("DROP QUERY twice")
-    assert j.stat("unanswered") == 0
+    assert j.process({"r": [row(0, 2)]}) == [(2, "a")]
     # With room for it.
     j = Lines(SAME, times={"r": 2})
     assert j.joiners[0].schema.names == names(["r", "s"], {"r": 2})
     j.execute(twice)
-    assert j.process(rows) == [(1, "a"), (1, 1)] or j.stat("pairs") == 2
+    assert j.process(rows) == [(1, "a"), (1, 1)]
     assert j.stat("unanswered") == 0
 
 
@@ -422,7 +422,7 @@ def test_parts_share_the_queries(parts: int) -> None:
 # --- what is refused
 
 
-def refuses(joiner: wl.Joiner, error: type[Exception], call: Callable[[], Any]) -> str:
+def refuses(joiner: wl.Joiner, error: Any, call: Callable[[], Any]) -> str:
     """The call is refused, and nothing has changed."""
     before, counts = joiner.snapshot(), joiner.stats()
     with pytest.raises(error) as caught:
@@ -442,6 +442,7 @@ def joiner(request: pytest.FixtureRequest) -> wl.Joiner:
 
 
 def test_rows_of_another_schema(joiner: wl.Joiner) -> None:
+    wrong = (SchemaMismatch, UnknownAttribute, InvalidQuery)
     good, s = table("r", [row(3, 3)]), table("s", [row(3, "b")])
     bad = [
         s.drop_columns(["n"]),
@@ -453,20 +454,21 @@ def test_rows_of_another_schema(joiner: wl.Joiner) -> None:
         None,
     ]
     for given in bad:
-        refuses(joiner, SchemaMismatch, lambda given=given: joiner.process({"r": good, "s": given}))
-        refuses(joiner, SchemaMismatch, lambda given=given: joiner.process({"s": given, "r": good}))
+        refuses(joiner, wrong, lambda given=given: joiner.process({"r": good, "s": given}))
+        refuses(joiner, wrong, lambda given=given: joiner.process({"s": given, "r": good}))
     assert ids(joiner.process({"r": good, "s": s})) == [(1, "b"), (3, "a"), (3, "b")]
 
 
 def test_rows_may_come_otherwise_than_declared(joiner: wl.Joiner) -> None:
     """Columns in any order, more of them, in pieces, as a batch, times in another unit."""
-    s = table("s", [row(3_000, "b"), row(4_000, "c")])
+    s = table("s", [row(3_000, "b"), row(4_000, "c"), row(None, "d")])
     s = s.set_column(0, "ts", s["ts"].cast(pa.timestamp("ms")))
-    s = s.select(s.column_names[::-1]).append_column("more", pa.array([1, 2]))
+    s = s.select(s.column_names[::-1]).append_column("more", pa.array([1, 2, 3]))
     s = pa.concat_tables([s.slice(0, 1), s.slice(1)])
     r = table("r", [row(3_500, 3)]).to_batches()[0]
-    assert ids(joiner.process({"r": r, "s": s})) == [(1, "b"), (2, "a"), (2, "b"), (3, "a")] or True
-    assert sorted(ids(joiner.finish()))
+    found = ids(joiner.process({"r": r, "s": s}))
+    assert sorted(found) == [(1, "b"), (2, "a"), (2, "b"), (3, "a"), (3, "b")]
+    assert sorted(ids(joiner.finish())) == [(1, "c"), (2, "c"), (3, "c")]
 
 
 def test_streams_that_are_not_there(joiner: wl.Joiner) -> None:
@@ -517,7 +519,8 @@ def test_a_joiner_comes_back_from_its_bytes() -> None:
     j.process({"r": [row(0, 1), row(9, 2), row(-1, None)], "s": [row(1, "a")]})
     stats = [joiner.stats() for joiner in j.joiners]
     j.joiners = [
-        wl.Joiner.restore(j.catalog, ["r", "s"], joiner.snapshot()) for joiner in j.joiners
+        wl.Joiner.restore(j.catalog, ["r", "s"], joiner.snapshot(), method=method)
+        for joiner, method in zip(j.joiners, METHODS, strict=True)
     ]
     for joiner, before in zip(j.joiners, stats, strict=True):
         assert joiner.stats() | {"bytes": 0} == before | {"bytes": 0}
@@ -574,4 +577,5 @@ def test_bytes_depend_on_the_state_alone() -> None:
             joiner.process(given)
             blobs.append(joiner.snapshot())
         assert blobs[0] == blobs[1]
-        assert wl.Joiner.restore(catalog, ["r", "s"], blobs[0]).snapshot() == blobs[0]
+        again = wl.Joiner.restore(catalog, ["r", "s"], blobs[0], method=method)
+        assert again.snapshot() == blobs[0]
