@@ -119,7 +119,7 @@ class JoinLedger:
 
     def _release(self, clock: int) -> list[Joined]:
         # The clock never goes back, also not after the end of an input.
-        self.clock = clock if self.clock is None else max(clock, self.clock)
+        clock = self.clock = clock if self.clock is None else max(clock, self.clock)
         due = sorted((w for w in self.waiting if self._time(*w) <= clock), key=self._row_key)
         self.waiting = [w for w in self.waiting if self._time(*w) > clock]
         return [joined for name, row in due for joined in self._row(name, row)]

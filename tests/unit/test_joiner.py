@@ -456,7 +456,7 @@ def test_rows_of_another_schema(joiner: wl.Joiner) -> None:
     for given in bad:
         refuses(joiner, wrong, lambda given=given: joiner.process({"r": good, "s": given}))
         refuses(joiner, wrong, lambda given=given: joiner.process({"s": given, "r": good}))
-    assert ids(joiner.process({"r": good, "s": s})) == [(1, "b"), (3, "a"), (3, "b")]
+    assert sorted(ids(joiner.process({"r": good, "s": s}))) == [(1, "b"), (3, "a"), (3, "b")]
 
 
 def test_rows_may_come_otherwise_than_declared(joiner: wl.Joiner) -> None:

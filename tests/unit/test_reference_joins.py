@@ -77,6 +77,16 @@ def test_late_is_what_is_older_than_the_clock() -> None:
     assert j.late == 1
 
 
+def test_the_clock_stays_where_the_end_of_an_input_put_it() -> None:
+    j = ledger("r", "s")
+    j.register(query("r range 100", "s range 100"))
+    j.process({"r": [row(1, 9)], "s": [row(10, 2)]})
+    assert ids(j.finish()) == [(1, 10)]
+    # s is at 2 still, but all up to 9 is processed.
+    assert ids(j.process({"r": [row(2, 9), row(3, 8), row(4, 10)]})) == [(2, 10)]
+    assert (j.late, len(j.waiting)) == (1, 1)
+
+
 def test_rows_of_one_moment_go_by_stream_then_id_then_attributes() -> None:
     j = ledger("s", "r")
     j.register(query("r rows 1", "s rows 1"))
