@@ -3,8 +3,8 @@
     sj    (sections 5 and 6) every row in the window is paired with the trigger, and the pairs, as
           points, are joined with an index of all conditions: selections of both sides, the window
           as an axis of ages, and the comparison between the streams as a region of the plane of
-          both attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too much, so
-          the comparison is looked at again
+          both attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too
+          much, so the comparison is looked at again
     ibs   (7.1) the comparison is joined first, once for all queries that have it; every pair that
           satisfies it then searches the selections in trees, one for each attribute
 
