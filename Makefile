@@ -30,6 +30,7 @@ bench: setup  ## run the benchmarks and print their tables
 	@.venv/bin/python -m bench.border
 	@.venv/bin/python -m bench.catalog
 	@.venv/bin/python -m bench.indexes
+	@.venv/bin/python -m bench.joins
 	@.venv/bin/python -m bench.matches
 	@.venv/bin/python -m bench.moving
 	@.venv/bin/python -m bench.shedding

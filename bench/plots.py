@@ -27,6 +27,8 @@ COLOURS = {
     "walk": "#8a8a8a",
     "batch": "#1f5fa8",
     "immediate": "#6fa3d8",
+    "bits": "#1f5fa8",
+    "sj": "#c98a1b",
     "ibs": "#b3433f",
     "ibs, row by row": "#d99a97",
     "counting": "#c98a1b",
