@@ -199,7 +199,7 @@ def _arrive(objects: int, steps: int, each: int, bound: int, way: str) -> list[M
 def pauses(quick: bool, figures: Path) -> Iterator[str]:
     """The batch that sheds first, the others, and the same batches without a bound."""
     del figures
-    objects, repeats = (5_000, 3) if quick else (50_000, 5)
+    objects, repeats = (5_000, 3) if quick else (50_000, 3)
     yield f"## Pauses: {objects:,} objects, batches of a tenth of a tick, {objects // 10:,} rows"
     yield (
         "In the first tick all fits; then the bound is 80 % of what is kept. A batch's time is the"
