@@ -99,13 +99,7 @@ def load(quick: bool, figures: Path) -> Iterator[str]:
         columns = [(size, way) for size in sizes for way in WAYS]
         header = ["bound", *(f"{percent(size)}, shed {way}" for size, way in columns)]
         yield f"{n:,} queries:\n\n" + table(header, _lines([curves[n, s, w] for s, w in columns]))
-        panels = [
-            (
-                f"{n:,} squares of {percent(size)}", "load kept, %", "mean accuracy, %",
-                _loads(curves[n, size, "objects"]), _drawn(curves, n, size),
-            )
-            for size in sizes
-        ]  # fmt: skip
+        panels = [_panel(curves, n, size) for size in sizes]
         title = f"Load and accuracy: {n:,} squares that stay"
         even(figures / f"shedding-22{name}.svg", title, panels)
     above = [
@@ -130,24 +124,20 @@ def _lines(columns: Sequence[list[Point]]) -> list[list[str]]:
     ]
 
 
-def _loads(points: list[Point]) -> list[float]:
-    return [100 * p.kept for p in points]
-
-
-def _drawn(curves: Any, n: int, size: float) -> dict[str, list[float | None]]:
-    """At the loads of object shedding: of query shedding what is between its points."""
-    loads = np.array([p.kept for p in curves[n, size, "objects"]])
+def _panel(curves: Any, n: int, size: float) -> Any:
+    """Over the loads of both ways. There is no less than the smallest queries keep."""
+    points = {way: sorted({(p.kept, p.queries) for p in curves[n, size, way]}) for way in WAYS}
+    loads = sorted({1.0} | {x for of in points.values() for x, _ in of})
     found: dict[str, list[float | None]] = {}
-    for way in WAYS:
-        ends = sorted({(p.kept, p.queries) for p in curves[n, size, way]} | {(1.0, 1.0)})
-        xs, ys = (np.array(c) for c in zip(*ends, strict=True))
-        drawn = 100 * np.interp(loads, xs, ys)
-        # There is no less than the smallest queries keep.
+    for way, of in points.items():
+        xs, ys = zip(*of, (1.0, 1.0), strict=True)
+        drawn = np.interp(loads, xs, ys).tolist()
         found[f"shed {way}"] = [
-            float(y) if x >= xs[0] else None for x, y in zip(loads, drawn, strict=True)
+            100 * y if x >= xs[0] else None for x, y in zip(loads, drawn, strict=True)
         ]
-    found[DIAGONAL] = (100 * loads).tolist()
-    return found
+    found[DIAGONAL] = [100 * x for x in loads]
+    name = f"{n:,} squares of {percent(size)}"
+    return name, "load kept, %", "mean accuracy, %", [100 * x for x in loads], found
 
 
 def _by_count(curves: Any, counts: list[int], figures: Path) -> Iterator[str]:

@@ -4,7 +4,8 @@
 Shared: `stats()["bytes"]` of all objects, and for each query all that a tracker has for it, with
 the room in its tables: the plan, entries, lists of the grid, names. Each alone, *lean*: for each
 object that the query looks at the same bytes, once more for each query, and what its plan takes;
-and *leaner*: nothing but the rows. A *tracker each* is all memory of trackers with one query.
+and *leaner*: nothing but the rows. A *tracker each* is all memory of trackers with one query; and
+*by all memory* is what is left for queries beside a tracker with all objects, and empty room.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ def world(objects: int) -> World:
 
 class Costs(NamedTuple):
     """Bytes: of all objects once, of one object, of its row alone; of a query that shares and of
-    one alone, without objects; objects of a query; and of a tracker with one query, if known."""
+    one alone, without objects; objects of a query; of a tracker with one query; and of a tracker
+    with all objects and no query, with the room in its tables."""
 
     objects: int
     entry: float
@@ -95,6 +97,12 @@ class Costs(NamedTuple):
     alone: float
     held: float
     tracker: float
+    empty: float
+
+    @property
+    def really(self) -> float:
+        """Queries that share, by all memory of a tracker."""
+        return (BUDGET - self.empty) / self.query
 
     def counts(self, budget: int) -> tuple[float, float, float, float]:
         """Queries: shared, alone and lean, leaner, a tracker each."""
@@ -125,7 +133,7 @@ def moving_costs(objects: int, size: float, sample: int) -> Costs:
     plan = plan_bytes(made.moving(focal[:sample].tolist(), size)) / sample
     return Costs(
         int(entry * objects), entry, rows, query, plan, float(np.mean(held)),
-        float(np.mean([reachable(t) for t in trackers])),
+        float(np.mean([reachable(t) for t in trackers])), reachable(many) - sample * query,
     )  # fmt: skip
 
 
@@ -150,7 +158,7 @@ def still_costs(objects: int, size: float, budget: int) -> Costs:
     add_still(catalog, 1_000, size)
     return Costs(
         int(entry * objects), entry, rows, query, plan_bytes(catalog) / 1_000,
-        float(np.mean(held)), float(np.mean(trackers)),
+        float(np.mean(held)), float(np.mean(trackers)), (entry + 4) * objects,
     )  # fmt: skip
 
 
@@ -192,8 +200,8 @@ def sharing(quick: bool, figures: Path) -> Iterator[str]:
 
 HEADER = [
     "size", "objects a query", "bytes: object", "row", "query, shared", "query, alone",
-    "a tracker", "queries: shared", "each alone, lean", "leaner", "a tracker each", "shared / lean",
-    "wanted", "met",
+    "a tracker", "queries: shared", "by all memory", "each alone, lean", "leaner",
+    "a tracker each", "shared / lean", "wanted", "met",
 ]  # fmt: skip
 
 
@@ -201,7 +209,8 @@ def _cells(costs: Costs) -> list[str]:
     shared, lean, leaner, each = costs.counts(BUDGET)
     return [
         f"{costs.held:,.0f}", f"{costs.entry:.0f}", f"{costs.row:.0f}", f"{costs.query:,.0f}",
-        f"{costs.alone:,.0f}", f"{costs.tracker:,.0f}", f"{shared:,.0f}", f"{lean:,.0f}",
+        f"{costs.alone:,.0f}", f"{costs.tracker:,.0f}", f"{shared:,.0f}",
+        f"{costs.really:,.0f}", f"{lean:,.0f}",
         f"{leaner:,.0f}", f"{each:,.0f}", f"{shared / lean:.1f}×",
     ]  # fmt: skip
 

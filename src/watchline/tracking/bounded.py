@@ -153,7 +153,10 @@ class Bounded:
 
     def _short(self) -> set[str]:
         """Queries that are less accurate than they demand."""
-        least, accuracies = self._least(), self.accuracies()
+        least = self._least()
+        if not least:
+            return set()
+        accuracies = self.accuracies()
         return {name for name in least if accuracies.get(name, 1.0) < least[name]}
 
     def _resized(self, sizes: Sizes) -> pa.Table:
