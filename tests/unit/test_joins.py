@@ -213,6 +213,21 @@ def test_tiny_and_huge_doubles() -> None:
     assert joined(asked("r, s", "r.d < s.d"), rows) == less
 
 
+@pytest.mark.parametrize("value", [1.7976931348623157e308, -1.7976931348623157e308])
+def test_the_greatest_double(value: float) -> None:
+    """Beyond it there is only infinity, which no range of values can end before."""
+    rows = lines(
+        """
+        r  12.
+        s  a.b
+        """,
+        d={"1": value, "2": value / 2, "a": value, "b": value},
+    )
+    assert joined(asked("r, s", "r.d = s.d"), rows) == [(1, "a"), (1, "b")]
+    assert joined(asked("r, s", "r.d <= s.d AND r.d >= s.d"), rows) == [(1, "a"), (1, "b")]
+    assert joined(asked("r, s", "r.d <> s.d"), rows) == [(2, "a"), (2, "b")]
+
+
 def test_strings() -> None:
     """By their bytes: neither case nor blanks nor accents are folded, and none are cut."""
     words = ["", "a", "A", "a ", "é", "e\u0301", "🚕", "a\x00", "a\x00b"]
