@@ -36,6 +36,7 @@ from watchline.windowjoin import (
     Pairs,
     Stretch,
     directions,
+    halves,
 )
 
 OPERATORS = ("<", "<=", "=", ">=", ">")
@@ -108,7 +109,7 @@ class Contestant:
     """The directions of some queries, answered by one method."""
 
     def __init__(self, asked: list[Query], build: Callable[[Any], Any]):
-        numbered = [(i, query, Life()) for i, query in enumerate(asked)]
+        numbered = [(i, halves(query), Life()) for i, query in enumerate(asked)]
         self._directions = [build(direction) for direction in directions(numbered)]
 
     def probe(self, batch: Frame) -> tuple[float, int]:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from watchline.index.vector import SLACK, leaf, lowest, ones, pick_block, prefetch
 from watchline.model import InRange
 from watchline.windowjoin.frame import LONGEST, Frame, Integers, Keys, Mask, interval, newest_rank
-from watchline.windowjoin.plan import Direction, Link, Member, Shape
+from watchline.windowjoin.plan import Direction, Half, Link, Member, Shape
 from watchline.windowjoin.sides import Side, Words
 
 Small = npt.NDArray[np.int32]
@@ -36,6 +36,10 @@ BLOCK = 256
 # Answers that are told at once: so many as are still in the processor's cache when they are read.
 CHUNK = 1 << 18
 EQUAL, ORDERED, EVERY = range(3)
+# The comparisons that leave a partner one side: <, <=, >, >=.
+NARROW = (1, 3, 4, 6)
+# Bits of partners there may be at once; members that need more are probed in parts.
+MOST_BYTES = 1 << 27
 # Partners whose bits are asked for before they are tried.
 AHEAD = 3
 # Where a probe stopped: at which trigger, how many partners it has to try and how many it has
@@ -121,7 +125,8 @@ class BitsDirection:
 
     def __init__(self, direction: Direction):
         self.shape = direction.shape
-        listed = sorted(direction.members, key=_rank)
+        self._listed = listed = sorted(direction.members, key=_rank)
+        self._parts: list[BitsDirection] = []
         self._window = listed[0].window
         self._sides = tuple(
             Side(stream, [getattr(m, side) for m in listed])
@@ -138,10 +143,22 @@ class BitsDirection:
         self._out = Out(none, none, np.empty(0, np.int64), none)
 
     def pairs(self, frame: Frame) -> Iterator[Pairs]:
-        """What the fresh rows of the trigger's stream find, in the order of their coming."""
+        """What the fresh rows of the trigger's stream find."""
+        words, rows = self._sides[1].words, len(frame.stretches[self.shape.streams[1]])
+        if not self._parts and words > 1 and 8 * words * rows > MOST_BYTES:
+            half = 64 * (words // 2)
+            parts = (self._listed[:half], self._listed[half:])
+            self._parts = [BitsDirection(Direction(self.shape, part)) for part in parts]
+        if self._parts:
+            for part in self._parts:
+                yield from part.pairs(frame)
+        else:
+            yield from self._probed(frame)
+
+    def _probed(self, frame: Frame) -> Iterator[Pairs]:
+        """In the order of the triggers."""
         triggers = self._triggers(frame)
         if not len(triggers.row):
-            # What waits is looked at all the same: its bits are kept for later.
             return
         shape = self.shape
         keys = [frame.linked(shape.streams[0], a, shape.streams[1], b) for a, b, _ in shape.links]
@@ -187,6 +204,18 @@ def _rank(member: Member) -> tuple[Any, ...]:
     return (-member.size, first, member.query)
 
 
+def way_of(half: Half, partner: str) -> str:
+    """In words: how the partners of a trigger are found. As `_ways` decides it."""
+    orders = [link.orders for link in half.links]
+    if 2 in orders:
+        names = [link.right.name for link in half.links if link.orders == 2]
+        return f"by the hash of {', '.join(f'{partner}.{name}' for name in names)}"
+    narrow = [link for link in half.links if link.orders in NARROW]
+    if narrow:
+        return f"in blocks sorted by {partner}.{narrow[0].right.name}"
+    return "every row of the window"
+
+
 def _ways(
     links: tuple[Link, ...], keys: list[tuple[Keys, Keys]], rows: Integers, known: Mask
 ) -> tuple[Ways, Links]:
@@ -197,7 +226,7 @@ def _ways(
     none, few = np.empty(0, np.int32), np.empty(0, np.int64)
     hashes = np.empty(0, np.uint64)
     equal = np.flatnonzero(orders == 2)
-    narrow = np.flatnonzero(np.isin(orders, (1, 3, 4, 6)))
+    narrow = np.flatnonzero(np.isin(orders, NARROW))
     if len(equal):
         buckets = 1 << max(int(2 * len(known)).bit_length(), 4)
         of, to = (_hashed(side[equal], buckets) for side in (left, right))
