@@ -28,7 +28,7 @@ VALUES: dict[str, list[Any]] = {
 }  # fmt: skip
 ODD: dict[str, list[Any]] = {"DOUBLE": [None, math.nan, math.inf, -math.inf]}
 IDS: dict[str, list[Any]] = {"r": [1, 2, -(2**63)], "s": ["", "a", "🚕"], "t": [0, 2**63 - 1]}
-FIRST = [0, 0, 1_772_366_400_000_000, -(2**62), 2**63 - 200]
+FIRST = [0, 0, 1_772_366_400_000_000, -(2**63) + 1, 2**63 - 200]
 WINDOWS = [
     *(("range", n) for n in (1, 2, 5, 30, 10**15)),
     *(("rows", n) for n in (1, 2, 5, 2**31 - 1)),
