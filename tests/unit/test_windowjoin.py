@@ -5,49 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 import watchline as wl
+from tests.unjitted import as_plain_python
+from tests.windowing import STREAMS, digest, many, told
 from watchline.tracking.joining import Asked, Plan
 from watchline.windowjoin import BitsDirection, Life, probe
-
-STREAMS = [
-    f"CREATE STREAM {name} (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
-    for name in "rs"
-]
-
-
-def rows(n: int, seed: int) -> pa.Table:
-    rng = np.random.default_rng(seed)
-    columns = {
-        "id": pa.array(np.arange(n)),
-        "x": pa.array(rng.integers(0, 9, n).astype(float)),
-        "y": pa.array(rng.random(n)),
-        "ts": pa.array(np.arange(n)).cast(pa.timestamp("us", "UTC")),
-    }
-    return pa.table(columns)
-
-
-def many(count: int) -> list[str]:
-    """Queries of few shapes, so that many share one."""
-    rng = np.random.default_rng(3)
-    return [
-        f"CREATE QUERY q{i} AS SELECT * FROM r [ROWS {rng.integers(1, 30)}], s [ROWS 20]"
-        f" WHERE r.x {('<', '=')[i % 2]} s.x AND r.y > {rng.random()} AND s.y < {rng.random()}"
-        for i in range(count)
-    ]
-
-
-def told(joiner: wl.Joiner, batches: int = 3) -> Counter[Any]:
-    found: Counter[Any] = Counter()
-    tables = {name: rows(120, i) for i, name in enumerate("rs")}
-    for k in range(batches):
-        part = {name: of.slice(40 * k, 40) for name, of in tables.items()}
-        for row in joiner.process(part).to_pylist():
-            found[row["query_id"], row["r_id"], row["s_id"]] += 1
-    return found
 
 
 def test_members_that_need_too_many_bits_are_probed_in_parts(
@@ -88,3 +52,7 @@ def test_numbers_of_queries_that_are_gone_are_given_again(monkeypatch: pytest.Mo
     fresh = wl.Joiner(catalog, ["r", "s"])
     assert told(joiner) == told(fresh) != Counter()
     assert joiner.stats()["queries"] == 1
+
+
+def test_kernels_as_plain_python_tell_the_same() -> None:
+    assert as_plain_python("windows") == [digest()]
