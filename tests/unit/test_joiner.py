@@ -566,6 +566,19 @@ def test_a_state_of_something_else(joiner: wl.Joiner, tmp_path: Any) -> None:
         wl.Tracker.restore(catalog, "r", blob)
 
 
+def test_a_state_with_a_query_that_has_no_columns() -> None:
+    """The second place of x would have the columns of x2: at the start nobody asked for it."""
+    columns = "(id BIGINT, ts TIMESTAMP) OBJECT id TIME ts"
+    first = asked("x, x2", "x.id = x2.id")
+    catalog = wl.Catalog.of([f"CREATE STREAM {name} {columns}" for name in ("x", "x2")] + [first])
+    joiner = wl.Joiner(catalog, ["x", "x2"])
+    catalog.execute(asked("x AS a, x AS b", "a.id = b.id", name="twice"))
+    joiner.advance_to(catalog.version)
+    again = wl.Joiner.restore(catalog, ["x", "x2"], joiner.snapshot())
+    assert again.schema == joiner.schema
+    assert again.stats() == joiner.stats()
+
+
 def test_bytes_depend_on_the_state_alone() -> None:
     """Two joiners of one life write the same bytes, and restoring changes none."""
     catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), ALL])
