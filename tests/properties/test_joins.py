@@ -217,7 +217,7 @@ def slices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("slices")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scripts())
 def test_tuples_equal_the_oracle(script: Any) -> None:
     streams, first, times, clock, events = script
@@ -272,7 +272,7 @@ def cuttings(draw: st.DrawFn) -> tuple[list[str], list[Asked], Rows, bool]:
     return streams, asked, draw(clocks(streams)).rows(steps), ties
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     cuttings(),
     st.sampled_from(METHODS),
