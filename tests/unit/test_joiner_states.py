@@ -207,3 +207,47 @@ def test_bytes_depend_on_the_state_alone() -> None:
         assert blobs[0] == blobs[1]
         again = wl.Joiner.restore(catalog, ["r", "s"], blobs[0], method=method)
         assert again.snapshot() == blobs[0]
+
+
+def test_columns_stay_when_a_stream_is_declared_anew() -> None:
+    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
+    joiner = wl.Joiner(catalog, ["r", "s"])
+    before = joiner.schema
+    catalog.execute("DROP QUERY q; DROP STREAM r")
+    catalog.execute("CREATE STREAM r (id BIGINT, more DOUBLE, ts TIMESTAMP) OBJECT id TIME ts")
+    joiner.advance_to(catalog.version)
+    again = wl.Joiner.restore(catalog, ["r", "s"], joiner.snapshot())
+    assert again.schema == joiner.schema == before
+
+
+def test_a_state_outlives_its_stream() -> None:
+    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
+    joiner = wl.Joiner(catalog, ["r", "s"])
+    catalog.execute("DROP QUERY q; DROP STREAM r")
+    joiner.advance_to(catalog.version)
+    again = wl.Joiner.restore(catalog, ["r", "s"], joiner.snapshot())
+    assert (again.schema, again.stats()) == (joiner.schema, joiner.stats())
+
+
+@pytest.mark.parametrize("rows", [None, [], pa.table({"id": [1]})])
+def test_rows_come_by_the_names_of_streams(joiner: wl.Joiner, rows: Any) -> None:
+    before = joiner.snapshot()
+    with pytest.raises(SchemaMismatch, match="by the name of their stream"):
+        joiner.process(rows)
+    assert joiner.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("method", "pieces", "problem"),
+    [
+        ("bits", 4, "pieces go with method 'sj'"),
+        ("ibs", 1, "pieces go with method 'sj'"),
+        ("sj", 0, "from 1 to 1024, not 0"),
+        ("sj", True, "from 1 to 1024, not True"),
+        ("sj", 2.0, r"from 1 to 1024, not 2\.0"),
+    ],
+)
+def test_pieces(method: str, pieces: Any, problem: str) -> None:
+    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
+    with pytest.raises(InvalidQuery, match=problem):
+        wl.Joiner(catalog, ["r", "s"], method=method, pieces=pieces)
