@@ -750,6 +750,102 @@ CREATE QUERY q AS SELECT * FROM r [RANGE -5 SECONDS], s [ROWS 5] WHERE r.x = s.x
     CREATE QUERY q AS SELECT * FROM r [RANGE -5 SECONDS], s [ROWS 5] WHERE r.x = s.x
                                              ^
 ---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5]
+=> QuerySyntaxError: no condition links 's' with 'r' in: TRUE; write CROSS JOIN if every pair is meant
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5]
+                                    ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x OR r.y > 1
+=> QuerySyntaxError: no condition links 's' with 'r' in: r.y > 1; write CROSS JOIN if every pair is meant
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x OR r.y > 1
+                                    ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5], r [ROWS 5] AS t WHERE r.x = s.x AND t.y > 1
+=> QuerySyntaxError: no condition links 't' with 'r' in: t.y > 1 AND r.x = s.x; write CROSS JOIN if every pair is meant
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5], r [ROWS 5] AS t WHERE r.x = s.x AND …
+                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5] JOIN s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: expected ON, found 'WHERE'
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5] JOIN s [ROWS 5] WHERE r.x = s.x
+                                                               ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s WHERE r.x = s.x
+=> QuerySyntaxError: a joined stream needs a window: s [RANGE 60 SECONDS] or s [ROWS 1000]
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], s WHERE r.x = s.x
+                                                ^
+---
+CREATE QUERY q AS SELECT * FROM r CROSS JOIN s [ROWS 5]
+=> QuerySyntaxError: a joined stream needs a window: r [RANGE 60 SECONDS] or r [ROWS 1000]
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r CROSS JOIN s [ROWS 5]
+                                    ^
+---
+CREATE QUERY q AS SELECT * FROM r [RANGE 0 SECONDS], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: a length of time must be greater than zero and below 146,000 years
+  at line 1, column 42:
+    CREATE QUERY q AS SELECT * FROM r [RANGE 0 SECONDS], s [ROWS 5] WHERE r.x = s.x
+                                             ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [RANGE 0.1 MICROSECONDS], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: a length of time must be a whole number of microseconds
+  at line 1, column 42:
+    CREATE QUERY q AS SELECT * FROM r [RANGE 0.1 MICROSECONDS], s [ROWS 5] WHERE r.x = s.x
+                                             ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [RANGE 5], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: expected a unit of time (WEEKS, DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS, MICROSECONDS), found ']'
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM r [RANGE 5], s [ROWS 5] WHERE r.x = s.x
+                                              ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS -1], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: a ROWS window must hold at least one row
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM r [ROWS -1], s [ROWS 5] WHERE r.x = s.x
+                                    ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 1.5], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: the number of ROWS must be a whole number within ±2,147,483,647
+  at line 1, column 41:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 1.5], s [ROWS 5] WHERE r.x = s.x
+                                            ^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 99999999999], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: the number of ROWS must be a whole number within ±2,147,483,647
+  at line 1, column 41:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 99999999999], s [ROWS 5] WHERE r.x = s.x
+                                            ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [LAST 5], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: expected RANGE or ROWS, found 'LAST'
+  at line 1, column 36:
+    CREATE QUERY q AS SELECT * FROM r [LAST 5], s [ROWS 5] WHERE r.x = s.x
+                                       ^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.tag = s.x
+=> QuerySyntaxError: r.tag is STRING and s.x is DOUBLE: they cannot be compared
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.tag = s.x
+                                                                 ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.tag < s.tag
+=> QuerySyntaxError: r.tag is STRING: it allows only =, <> or IN
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.tag < s.tag
+                                                                 ^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x < s.x AND s.x < r.x
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x < s.x AND s.x < r.x
+                                                                 ^^^^^^^^^^^^^^^^^^^^^^^
+---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5], r [ROWS 5] WHERE r.x = 1
 => QuerySyntaxError: 'r' stands in FROM twice: give one an alias with AS
   at line 1, column 45:

@@ -142,3 +142,38 @@ def test_queries_that_move_and_where_their_filters_are_asked() -> None:
         "  filtered    inside the operator, on candidates: 1 range each, with 59 others that ask"
         " the same; before it, if these look at more than 50.00% of all objects"
     )
+
+
+def test_a_join_tells_who_meets_whom_and_how() -> None:
+    catalog = Catalog.of(
+        [
+            *(
+                f"CREATE STREAM {name} (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP)"
+                " OBJECT id TIME ts"
+                for name in "rs"
+            ),
+            "CREATE QUERY same AS SELECT * FROM r [ROWS 5], s [ROWS 9] WHERE r.x = s.x AND r.y < 1",
+            "CREATE QUERY more AS SELECT * FROM r [ROWS 7], s [ROWS 9] WHERE r.x = s.x",
+            "CREATE QUERY less AS SELECT * FROM r AS a [ROWS 5], s AS b [RANGE 1 SECOND]"
+            " WHERE a.x < b.y",
+            "CREATE QUERY all AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 9]",
+            "CREATE QUERY three AS SELECT * FROM r [ROWS 5], s [ROWS 9], s AS t [ROWS 2]"
+            " WHERE r.x = s.x AND s.y > t.y",
+        ]
+    )
+    assert lines(catalog, "same") == [
+        "  planned as  a row of r meets s [ROWS 9]: by the hash of s.x",
+        "  shared with 1 other query",
+        "  planned as  a row of s meets r [ROWS 5]: by the hash of r.x",
+        "  shared with 1 other query",
+    ]
+    assert lines(catalog, "less") == [
+        "  planned as  a row of a meets b [RANGE 1 SECOND]: in blocks sorted by b.y",
+        "  shared with no other query",
+        "  planned as  a row of b meets a [ROWS 5]: in blocks sorted by a.x",
+        "  shared with no other query",
+    ]
+    assert "every row of the window" in lines(catalog, "all")[0]
+    assert lines(catalog, "three") == [
+        "  planned as  a chain of 3 streams, joined one by one from the row that comes last"
+    ]

@@ -1,4 +1,4 @@
-"""The joiner: its clock, the lives of queries, its columns and counts, its bytes, what it refuses.
+"""The joiner: its clock, the lives of queries, its columns and counts, its parts.
 
 What a pair is stands in test_joins.py.
 """
@@ -6,15 +6,12 @@ What a pair is stands in test_joins.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import watchline as wl
 from tests.joining import (
-    ALL,
     ATTRIBUTES,
     METHODS,
     Lines,
@@ -24,17 +21,11 @@ from tests.joining import (
     lines,
     names,
     row,
-    table,
     tables,
 )
 from watchline.errors import (
     InvalidQuery,
     InvalidState,
-    SchemaMismatch,
-    UnknownAttribute,
-    UnknownStream,
-    UnknownVersion,
-    WatchlineError,
 )
 
 SAME = asked("r, s", "r.n = s.n")
@@ -252,6 +243,14 @@ def test_a_lifetime_from_the_newest_processed_row() -> None:
     assert j.process({"r": [row(10, 4)], "s": [row(10, "e")]}) == []
 
 
+def test_the_last_moment_of_a_life_may_come_in_pieces() -> None:
+    """Begun at 0, FOR 3: what comes at 3 is in time, also if it is not the first of that moment."""
+    j = Lines(asked("r, s", "r.n = s.n", "FOR INTERVAL 3 MICROSECONDS"))
+    assert j.process({"r": [row(0, 1), row(3, 2)], "s": [row(3, "a")]}) == [(1, "a"), (2, "a")]
+    assert j.process({"s": [row(3, "b")]}) == [(1, "b"), (2, "b")]
+    assert j.process({"r": [row(4, 3)], "s": [row(4, "c")]}) == []
+
+
 def test_a_lifetime_at_the_end_of_time() -> None:
     most = 2**63 - 1
     j = Lines(asked("r, s", "r.n = s.n", "FOR INTERVAL 3 DAYS"))
@@ -417,165 +416,3 @@ def test_parts_share_the_queries(parts: int) -> None:
     for part, of in ((0, parts), (1, parts + 1)):
         with pytest.raises(InvalidState):
             wl.Joiner.restore(catalog, ["r", "s"], blob, part=part, parts=of)
-
-
-# --- what is refused
-
-
-def refuses(joiner: wl.Joiner, error: Any, call: Callable[[], Any]) -> str:
-    """The call is refused, and nothing has changed."""
-    before, counts = joiner.snapshot(), joiner.stats()
-    with pytest.raises(error) as caught:
-        call()
-    assert joiner.snapshot() == before
-    assert joiner.stats() == counts
-    return str(caught.value)
-
-
-@pytest.fixture(params=METHODS)
-def joiner(request: pytest.FixtureRequest) -> wl.Joiner:
-    """A joiner with rows in windows and others that wait."""
-    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
-    joiner = wl.Joiner(catalog, ["r", "s"], method=request.param)
-    joiner.process(tables({"r": [row(0, 1), row(9, 2)], "s": [row(1, "a")]}))
-    return joiner
-
-
-def test_rows_of_another_schema(joiner: wl.Joiner) -> None:
-    wrong = (SchemaMismatch, UnknownAttribute, InvalidQuery)
-    good, s = table("r", [row(3, 3)]), table("s", [row(3, "b")])
-    bad = [
-        s.drop_columns(["n"]),
-        s.set_column(3, "n", pa.array(["zero"])),
-        s.set_column(0, "ts", pa.array([3.5])),
-        table("r", [row(3, 3)]),
-        {"id": "a"},
-        [row(3, "b")],
-        None,
-    ]
-    for given in bad:
-        refuses(joiner, wrong, lambda given=given: joiner.process({"r": good, "s": given}))
-        refuses(joiner, wrong, lambda given=given: joiner.process({"s": given, "r": good}))
-    assert sorted(ids(joiner.process({"r": good, "s": s}))) == [(1, "b"), (3, "a"), (3, "b")]
-
-
-def test_rows_may_come_otherwise_than_declared(joiner: wl.Joiner) -> None:
-    """Columns in any order, more of them, in pieces, as a batch, times in another unit."""
-    s = table("s", [row(3_000, "b"), row(4_000, "c"), row(None, "d")])
-    s = s.set_column(0, "ts", s["ts"].cast(pa.timestamp("ms")))
-    s = s.select(s.column_names[::-1]).append_column("more", pa.array([1, 2, 3]))
-    s = pa.concat_tables([s.slice(0, 1), s.slice(1)])
-    r = table("r", [row(3_500, 3)]).to_batches()[0]
-    found = ids(joiner.process({"r": r, "s": s}))
-    assert sorted(found) == [(1, "b"), (2, "a"), (2, "b"), (3, "a"), (3, "b")]
-    assert sorted(ids(joiner.finish())) == [(1, "c"), (2, "c"), (3, "c")]
-
-
-def test_streams_that_are_not_there(joiner: wl.Joiner) -> None:
-    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
-    for name in ("t", "zzz"):
-        given = {"r": table("r", [row(3, 3)]), name: table("t", [row(3, 7)])}
-        message = refuses(joiner, UnknownStream, lambda given=given: joiner.process(given))
-        assert repr(name) in message
-    with pytest.raises(UnknownStream, match="'zzz'"):
-        wl.Joiner(catalog, ["r", "zzz"])
-    for streams in ([], ["r", "r"]):
-        with pytest.raises(WatchlineError):
-            wl.Joiner(catalog, streams)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"method": "hash"},
-        {"method": None},
-        {"part": 2, "parts": 2},
-        {"part": -1, "parts": 2},
-        {"parts": 0},
-        {"times": {"zzz": 2}},
-        {"times": {"r": 0}},
-        {"version": 99},
-        {"version": -1},
-    ],
-)
-def test_options_that_are_none(options: dict[str, Any]) -> None:
-    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
-    with pytest.raises(WatchlineError):
-        wl.Joiner(catalog, ["r", "s"], **options)
-
-
-def test_versions_that_are_not_there(joiner: wl.Joiner) -> None:
-    version = joiner.stats()["version"]
-    for wrong in (version - 1, version + 1, -1, None, "1", 2.5):
-        refuses(joiner, UnknownVersion, lambda wrong=wrong: joiner.advance_to(wrong))
-    joiner.advance_to(version)
-
-
-# --- bytes
-
-
-def test_a_joiner_comes_back_from_its_bytes() -> None:
-    j = Lines(SAME, asked("r, s", "r.n < s.n", "FOR INTERVAL 9 MICROSECONDS", name="brief"))
-    j.process({"r": [row(0, 1), row(9, 2), row(-1, None)], "s": [row(1, "a")]})
-    stats = [joiner.stats() for joiner in j.joiners]
-    j.joiners = [
-        wl.Joiner.restore(j.catalog, ["r", "s"], joiner.snapshot(), method=method)
-        for joiner, method in zip(j.joiners, METHODS, strict=True)
-    ]
-    for joiner, before in zip(j.joiners, stats, strict=True):
-        assert joiner.stats() | {"bytes": 0} == before | {"bytes": 0}
-    rows = {"r": [row(5, 3)], "s": [row(0, "x"), row(9, "b", n=1)]}
-    # x is late; b finds 1, 2 and 3 by "brief", and 2 and 3 find a.
-    assert j.process(rows) == [(1, "b"), (2, "a"), (2, "b"), (3, "a"), (3, "b")]
-    assert (j.stat("late"), j.stat("rejected")) == (1, 1)
-
-
-def test_damage_is_noticed_wherever_it_is(joiner: wl.Joiner) -> None:
-    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
-    blob = joiner.snapshot()
-    wl.Joiner.restore(catalog, ["r", "s"], blob)
-    step = 1 + len(blob) // 300
-    for place in range(0, len(blob), step):
-        damaged = bytearray(blob)
-        damaged[place] ^= 0x41
-        for wrong in (bytes(damaged), blob[:place]):
-            with pytest.raises(InvalidState):
-                wl.Joiner.restore(catalog, ["r", "s"], wrong)
-
-
-@pytest.mark.parametrize("blob", ["text", None, 5, b"", b"watchline-state\n", b"\0" * 5_000])
-def test_what_is_no_state(blob: Any) -> None:
-    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
-    with pytest.raises(InvalidState, match="this is no state"):
-        wl.Joiner.restore(catalog, ["r", "s"], blob)
-
-
-def test_a_state_of_something_else(joiner: wl.Joiner, tmp_path: Any) -> None:
-    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), SAME])
-    blob = joiner.snapshot()
-    for streams in (["r"], ["r", "t"], ["r", "s", "t"], ["s", "r"]):
-        with pytest.raises(InvalidState):
-            wl.Joiner.restore(catalog, streams, blob)
-    other = wl.Catalog(tmp_path / "other")
-    other.execute("; ".join([*map(declaration, ATTRIBUTES), SAME]))
-    with pytest.raises(InvalidState, match="another catalog"):
-        wl.Joiner.restore(other, ["r", "s"], blob)
-    with pytest.raises(InvalidState):
-        wl.Joiner.restore(catalog, ["r", "s"], wl.Tracker(catalog, "r").snapshot())
-    with pytest.raises(InvalidState):
-        wl.Tracker.restore(catalog, "r", blob)
-
-
-def test_bytes_depend_on_the_state_alone() -> None:
-    """Two joiners of one life write the same bytes, and restoring changes none."""
-    catalog = wl.Catalog.of([*map(declaration, ATTRIBUTES), ALL])
-    given = tables({"r": [row(0, 1), row(9, 2)], "s": [row(1, "a")]})
-    for method in METHODS:
-        blobs = []
-        for _ in range(2):
-            joiner = wl.Joiner(catalog, ["r", "s"], method=method)
-            joiner.process(given)
-            blobs.append(joiner.snapshot())
-        assert blobs[0] == blobs[1]
-        again = wl.Joiner.restore(catalog, ["r", "s"], blobs[0], method=method)
-        assert again.snapshot() == blobs[0]

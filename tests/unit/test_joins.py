@@ -111,6 +111,19 @@ def test_a_row_at_the_clock_comes_after_those_that_came_before() -> None:
     assert j.stat("late") == 0
 
 
+def test_what_a_row_at_the_clock_can_still_meet_is_kept() -> None:
+    """b comes at 5, when all up to 5 is processed: 1 is five before it, and in reach."""
+    j = Lines(asked("r [RANGE 5 MICROSECONDS], s [RANGE 5 MICROSECONDS]", "r.n = s.n"))
+    assert j.process({"r": [row(0, 1), row(5, 2)], "s": [row(5, "a")]}) == [(1, "a"), (2, "a")]
+    assert j.process({"s": [row(5, "b")]}) == [(1, "b"), (2, "b")]
+    assert j.process({"r": [row(6, 3)], "s": [row(6, "c")]}) == [
+        (2, "c"),
+        (3, "a"),
+        (3, "b"),
+        (3, "c"),
+    ]
+
+
 # --- values
 
 
@@ -211,6 +224,21 @@ def test_tiny_and_huge_doubles() -> None:
     assert joined(asked("r, s", "r.d = s.d"), rows) == [(1, "a")]
     less = [(1, "b"), (2, "a"), (2, "b"), (3, "a"), (3, "b"), (3, "c")]
     assert joined(asked("r, s", "r.d < s.d"), rows) == less
+
+
+@pytest.mark.parametrize("value", [1.7976931348623157e308, -1.7976931348623157e308])
+def test_the_greatest_double(value: float) -> None:
+    """Beyond it there is only infinity, which no range of values can end before."""
+    rows = lines(
+        """
+        r  12.
+        s  a.b
+        """,
+        d={"1": value, "2": value / 2, "a": value, "b": value},
+    )
+    assert joined(asked("r, s", "r.d = s.d"), rows) == [(1, "a"), (1, "b")]
+    assert joined(asked("r, s", "r.d <= s.d AND r.d >= s.d"), rows) == [(1, "a"), (1, "b")]
+    assert joined(asked("r, s", "r.d <> s.d"), rows) == [(2, "a"), (2, "b")]
 
 
 def test_strings() -> None:

@@ -13,13 +13,30 @@ from typing import Any
 
 import pyarrow as pa
 
+from watchline import sql
 from watchline.errors import InvalidState
+from watchline.model import Stream
 
 MAGIC = b"watchline-state\n"
 FORMAT = 2
 # Format, bytes of the head, bytes in all; then a checksum of these and of what follows it.
 _FIXED, _SUM = struct.Struct("<HQQ"), struct.Struct("<I")
 _START = len(MAGIC) + _FIXED.size + _SUM.size
+
+
+def check_catalog(found: str, identity: str) -> None:
+    """Refuse the state of another catalog."""
+    if found != identity:
+        raise InvalidState(
+            "the state belongs to another catalog: name that one, or start with a new checkpoint"
+        )
+
+
+def stream_of(text: str) -> Stream:
+    """A stream as a head has it."""
+    statement = sql.statement(text)
+    assert isinstance(statement, sql.CreateStream)
+    return statement.stream
 
 
 def pack(head: dict[str, Any], tables: list[pa.Table]) -> bytes:

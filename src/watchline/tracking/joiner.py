@@ -26,6 +26,7 @@ from watchline.catalog import Catalog, Commit
 from watchline.errors import (
     InvalidQuery,
     InvalidState,
+    SchemaMismatch,
     UnknownStream,
     UnknownVersion,
 )
@@ -103,19 +104,31 @@ class Joiner:
         method: str = "bits",
         pieces: int | None = None,
     ):
-        self._build = _builder(method, pieces)
-        if not 0 <= part < parts:
-            raise InvalidQuery(f"there is no part {part} of {parts}: parts count from 0")
-        names = _checked_names(streams)
         version = catalog.version if version is None else version
-        self._catalog, self._part, self._parts = catalog, part, parts
-        self.version = version
-        self._feeds = {name: Feed.of(catalog.stream(name, version)) for name in names}
-        entries = catalog.queries(version).entries.values()
-        joins = [e.query for e in entries if e.query.is_join]
-        self._ours = {q.id: q for q in joins if self._is_ours(q)}
-        self._slots = self._slots_of(list(self._ours.values()), times or {})
+        declared = [catalog.stream(name, version) for name in _checked_names(streams)]
+        self._start(catalog, declared, version, (part, parts), _builder(method, pieces))
+        ours = self._joins(version)
+        self._slots = self._slots_of(list(ours.values()), times or {})
         self.schema = self._schema_of()
+        for query in ours.values():
+            self._begin(query)
+
+    def _start(
+        self,
+        catalog: Catalog,
+        streams: list[Stream],
+        version: int,
+        part: tuple[int, int],
+        build: Build,
+    ) -> None:
+        """Of these streams, without rows and queries."""
+        self._part, self._parts = part
+        if not 0 <= self._part < self._parts:
+            raise InvalidQuery(
+                f"there is no part {self._part} of {self._parts}: parts count from 0"
+            )
+        self._catalog, self._build, self.version = catalog, build, version
+        self._feeds = {stream.name: Feed.of(stream) for stream in streams}
         self._clock: int | None = None
         self._processed: int | None = None
         self._counts: Counter[str] = Counter()
@@ -125,11 +138,15 @@ class Joiner:
         self._births: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int | None] = {}
         self._slice = FIRST_SLICE
-        for query in self._ours.values():
-            self._begin(query)
         # The plan of now, and the last there was.
         self._plan: Plan | None = None
         self._last: Plan | None = None
+
+    def _joins(self, version: int) -> dict[str, Query]:
+        """Those of a version that read no other streams."""
+        entries = self._catalog.queries(version).entries.values()
+        joins = (entry.query for entry in entries if entry.query.is_join)
+        return {query.id: query for query in joins if self._is_ours(query)}
 
     def _is_ours(self, query: Query) -> bool:
         return all(source.stream in self._feeds for source in query.sources)
@@ -248,6 +265,10 @@ class Joiner:
         self, rows: Mapping[str, pa.Table | pa.RecordBatch], last: bool = False
     ) -> Iterator[pa.Table]:
         """As `process`, piece by piece, to be read to its end; with `last` all are released."""
+        if not isinstance(rows, Mapping):
+            raise SchemaMismatch(
+                f"rows come by the name of their stream, as a dict, not as {type(rows).__name__}"
+            )
         taken = {name: self._accepted(name, table) for name, table in rows.items()}
         for name, (table, rejects) in taken.items():
             self._rejects += rejects
@@ -390,7 +411,8 @@ class Joiner:
             "rejects": dict(self._rejects),
         }
         tables = [t for feed in self._feeds.values() for t in (feed.rows, feed.waiting)]
-        return blobs.pack(head, tables)
+        # The columns of the result stay as they were, whatever streams are declared later.
+        return blobs.pack(head, [*tables, self.schema.empty_table()])
 
     @classmethod
     def restore(
@@ -409,33 +431,29 @@ class Joiner:
         names = _checked_names(streams)
         if "joins" not in head:
             raise InvalidState("the state is one of a tracker, not of joins")
-        if head["catalog"] != catalog.identity:
-            raise InvalidState(
-                "the state belongs to another catalog: name that one, or start with a new"
-                " checkpoint"
-            )
+        blobs.check_catalog(head["catalog"], catalog.identity)
         if head["part"] != [part, parts]:
             raise InvalidState(
                 f"the state is part {head['part'][0]} of {head['part'][1]}, not {part} of {parts}"
             )
-        joiner = cls(
-            catalog, names, head["version"], part=part, parts=parts, method=method, pieces=pieces
-        )
+        declared = [blobs.stream_of(text) for text in head["joins"]]
+        if [stream.name for stream in declared] != names:
+            raise InvalidState("the state belongs to other streams: name those, or start anew")
+        joiner = cls.__new__(cls)
+        build = _builder(method, pieces)
+        joiner._start(catalog, declared, head["version"], (part, parts), build)
         joiner._take_over(head, tables)
         return joiner
 
     def _take_over(self, head: dict[str, Any], tables: list[pa.Table]) -> None:
-        if head["joins"] != [repr(feed.stream) for feed in self._feeds.values()]:
-            raise InvalidState("the state belongs to other streams: name those, or start anew")
         for i, feed in enumerate(self._feeds.values()):
             feed.rows, feed.waiting = tables[2 * i], tables[2 * i + 1]
             feed.first, feed.newest = head["first"][i], head["newest"][i]
         self._slots = [Slot(*slot) for slot in head["slots"]]
-        self.schema = self._schema_of()
+        self.schema = tables[-1].schema
         self._clock, self._processed = head["clock"], head["processed"]
-        self._queries = {
-            name: Asked.of(i, self._ours[name]) for i, name in enumerate(head["births"])
-        }
+        ours = self._joins(self.version)
+        self._queries = {name: Asked.of(i, ours[name]) for i, name in enumerate(head["births"])}
         self._next = len(self._queries)
         self._births, self._begun = head["births"], head["begun"]
         self._counts, self._rejects = Counter(head["counts"]), Counter(head["rejects"])

@@ -27,7 +27,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline import sql
 from watchline.catalog import Catalog
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
@@ -395,15 +394,8 @@ class Saved(NamedTuple):
         head, (objects, *more) = blobs.unpack(blob)
         if "stream" not in head:
             raise InvalidState("the state is one of joins, not of a tracker")
-        if head["catalog"] != identity:
-            raise InvalidState(
-                "the state belongs to another catalog: name that one, or start with a new"
-                " checkpoint"
-            )
-        statement = sql.statement(head["stream"])
-        assert isinstance(statement, sql.CreateStream)
-        if statement.stream.name != stream:
-            raise InvalidState(
-                f"the state belongs to stream {statement.stream.name!r}, not to {stream!r}"
-            )
-        return Saved(head, statement.stream, objects, more)
+        blobs.check_catalog(head["catalog"], identity)
+        declared = blobs.stream_of(head["stream"])
+        if declared.name != stream:
+            raise InvalidState(f"the state belongs to stream {declared.name!r}, not to {stream!r}")
+        return Saved(head, declared, objects, more)

@@ -149,8 +149,10 @@ class IndexedDirection:
         for i, (side, attribute) in enumerate(self._axes):
             lo[:, i], hi[:, i] = self._bounds(side, attribute)
         if self._is_sj:
+            borders = self._cut(frame)
+            self._pieces = len(borders) - 1
             lo, hi = (np.repeat(ends, self._pieces, axis=0) for ends in (lo, hi))
-            lo, hi = self._with_pieces(frame, lo, hi)
+            lo, hi = self._with_pieces(borders, lo, hi)
             if self._aged:
                 top = np.nextafter(np.repeat(self._sizes, self._pieces).astype(np.float64), INF)
                 lo = np.column_stack([lo, np.full(len(lo), -INF)])
@@ -167,27 +169,27 @@ class IndexedDirection:
                     lo[i], hi[i] = _outward(atom)
         return lo, hi
 
-    def _with_pieces(self, frame: Frame, lo: Doubles, hi: Doubles) -> tuple[Doubles, Doubles]:
+    def _cut(self, frame: Frame) -> Doubles:
+        """The borders of pieces, such that triggers are spread evenly over them."""
+        link = _cut_link(self.shape)
+        if link is None:
+            return np.array([-INF, INF])
+        values, known = _values(frame, self.shape.streams[0], link.left)
+        parts = np.arange(1, self._pieces) / self._pieces
+        cuts = np.quantile(values[known], parts) if known.any() else np.empty(0)
+        return np.unique(np.concatenate([[-INF], cuts, [INF]]))
+
+    def _with_pieces(self, borders: Doubles, lo: Doubles, hi: Doubles) -> tuple[Doubles, Doubles]:
         """Two more axes: the plane of the first comparison that can be cut."""
         link = _cut_link(self.shape)
         if link is None:
             return lo, hi
-        values, known = _values(frame, self.shape.streams[0], link.left)
-        parts = np.arange(1, self._pieces) / self._pieces
-        cuts = np.quantile(values[known], parts) if known.any() else np.empty(0)
-        borders = np.unique(np.concatenate([[-INF], cuts, [INF]]))
-        borders = np.concatenate([borders, np.full(self._pieces + 1 - len(borders), INF)])
         a, b = borders[:-1], borders[1:]
         # The trigger's attribute is from a to b; the partner's is greater, equal or less.
         low = a if not link.orders & 4 else np.full(len(a), -INF)
         high = b if not link.orders & 1 else np.full(len(b), INF)
-        # A piece of nothing is put where no point is.
-        empty = a >= b
-        a, low = np.where(empty, INF, a), np.where(empty, INF, low)
-        count = len(self._members)
-        ends = [np.tile(column, count) for column in (a, low, b, np.nextafter(high, INF))]
-        ends[0], ends[1] = np.minimum(ends[0], _TOP), np.minimum(ends[1], _TOP)
-        return np.column_stack([lo, ends[0], ends[1]]), np.column_stack([hi, ends[2], ends[3]])
+        first, second, *ends = (np.tile(c, len(self._members)) for c in (a, low, b, high))
+        return np.column_stack([lo, first, second]), np.column_stack([hi, *ends])
 
     def _points(self, frame: Frame, rows: Any, ages: Integers) -> tuple[Doubles, Mask]:
         """The pairs as points, and which of them have a value on every axis."""
@@ -204,10 +206,6 @@ class IndexedDirection:
         if self._is_sj and self._aged:
             points[:, -1] = ages
         return points, whole
-
-
-# Boxes of empty pieces start here.
-_TOP = np.nextafter(INF, 0.0)
 
 
 def _rest(shape: Shape) -> tuple[bool, int, int | None]:
