@@ -19,7 +19,8 @@ from watchline.catalog import Catalog
 from watchline.config import Job
 from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
 from watchline.model import Stream
-from watchline.spark.dataframe import changes, checked_shards, matches, quoted
+from watchline.spark.dataframe import changes, matches
+from watchline.spark.frames import checked_shards, quoted
 
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
 _NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
