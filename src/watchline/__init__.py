@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from watchline import border, evaluate, index, model, roads, sql
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
-    from watchline.spark import changes, matches, session
+    from watchline.spark import changes, joins, matches, session
     from watchline.tracking import Tracker
 
 
@@ -68,6 +68,7 @@ __all__ = [
     "changes",
     "evaluate",
     "index",
+    "joins",
     "matches",
     "model",
     "roads",
@@ -92,6 +93,7 @@ _FUNCTIONS = {
     "Catalog": "catalog",
     "Tracker": "tracking",
     "changes": "spark",
+    "joins": "spark",
     "matches": "spark",
     "session": "spark",
 }

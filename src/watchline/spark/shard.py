@@ -249,7 +249,7 @@ def labelled(timeline: Timeline, stream: Stream) -> Timeline:
 
 @dataclass(frozen=True)
 class UnpackTask:
-    """The function that `mapInArrow` runs last: binaries in, changes of this schema out."""
+    """The function that `mapInArrow` runs last: binaries in, rows of this schema out."""
 
     schema: pa.Schema
 
@@ -260,12 +260,14 @@ class UnpackTask:
 
 
 def unpacked(blob: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    """The changes of a binary, in the columns that the job began with."""
+    """The rows of a binary, in the columns that the job began with."""
     if not len(blob):
         return schema.empty_table()
     slim = from_ipc(blob)
     columns = dict(zip(slim.column_names, slim.columns, strict=True))
-    same = json.loads(slim.schema.metadata[_SAME])
+    same = json.loads((slim.schema.metadata or {}).get(_SAME, b"{}"))
     columns |= {name: columns[twin] for name, twin in same.items()}
-    columns["reason"] = columns["reason"].cast(pa.string())
+    for name, column in columns.items():
+        if pa.types.is_dictionary(column.type):
+            columns[name] = column.cast(column.type.value_type)
     return conformed(pa.table(columns), schema)
