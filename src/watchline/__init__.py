@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
     from watchline.spark import changes, joins, matches, session
-    from watchline.tracking import Tracker
+    from watchline.tracking import Joiner, Tracker
 
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "InvalidQuery",
     "InvalidRange",
     "InvalidState",
+    "Joiner",
     "QuerySyntaxError",
     "SchemaMismatch",
     "Tracker",
@@ -91,6 +92,7 @@ _MODULES = (
 _FUNCTIONS = {
     "BorderIndex": "border",
     "Catalog": "catalog",
+    "Joiner": "tracking",
     "Tracker": "tracking",
     "changes": "spark",
     "joins": "spark",

@@ -107,12 +107,36 @@ def sequence(codes: Integers, times: Integers, rows: pa.Table) -> Integers:
     order = _by_code(codes, order, int(codes.max(initial=-1)) + 1)
     same = (codes[order][1:] == codes[order][:-1]) & (times[order][1:] == times[order][:-1])
     if same.any():
-        tied = np.zeros(len(order), dtype=np.bool_)
-        tied[1:] |= same
-        tied[:-1] |= same
-        places = np.flatnonzero(tied)
-        order[places] = _by_attributes(codes, times, rows, order[places])
+        places = order[_tied_places(same)]
+        order[_tied_places(same)] = _by_attributes(codes[places], times[places], rows, places)
     return order
+
+
+def in_time(rows: pa.Table, stream: Stream) -> Integers:
+    """The rows by time, those of one time by object id, and then by attributes."""
+    times, objects = times_of(rows, stream), rows[stream.object].combine_chunks()
+    if pa.types.is_integer(objects.type):
+        ids = objects.to_numpy()
+    else:
+        found = pc.rank(objects, sort_keys="ascending", tiebreaker="dense")
+        ids = found.to_numpy().astype(np.int64)
+    same = times[1:] == times[:-1]
+    if ((times[1:] > times[:-1]) | (same & (ids[1:] > ids[:-1]))).all():
+        return np.arange(len(times))
+    order = np.lexsort((ids, times))
+    times, ids = times[order], ids[order]
+    places = _tied_places((times[1:] == times[:-1]) & (ids[1:] == ids[:-1]))
+    if len(places):
+        order[places] = _by_attributes(times[places], ids[places], rows, order[places])
+    return order
+
+
+def _tied_places(same: Mask) -> Integers:
+    """Those that are the same as the one before or after them."""
+    tied = np.zeros(len(same) + 1, dtype=np.bool_)
+    tied[1:] |= same
+    tied[:-1] |= same
+    return np.flatnonzero(tied)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -131,8 +155,9 @@ def _by_code(codes: Integers, order: Integers, count: int) -> Integers:  # pragm
     return sorted_
 
 
-def _by_attributes(codes: Integers, times: Integers, rows: pa.Table, tied: Integers) -> Integers:
-    columns = {"code": pa.array(codes[tied]), "moment": pa.array(times[tied])}
+def _by_attributes(first: Integers, second: Integers, rows: pa.Table, tied: Integers) -> Integers:
+    """These rows in the order of two keys, and then of their attributes."""
+    columns = {"first": pa.array(first), "second": pa.array(second)}
     taken = rows.take(pa.array(tied))
     for i, column in enumerate(taken.columns):
         if pa.types.is_floating(column.type):

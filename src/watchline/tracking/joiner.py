@@ -1,0 +1,577 @@
+"""The joiner: the windows of several streams, and the tuples that rows complete.
+
+Rows wait until every stream has come as far as they are, then they are processed in the order
+(time, stream, object id, attributes); so what comes out does not depend on how fast each stream is.
+The state is the rows that some window holds, those that wait, the newest time of each stream, and
+when each query began. Queries join only rows of their own life, so which others there are, here or
+in another part, changes nothing for them.
+
+A batch is worked off in slices: the rows that windows hold and the slice are one stretch of each
+stream, and every direction of the plan is probed with it (`windowjoin`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from watchline.catalog import Catalog, Commit
+from watchline.errors import InvalidQuery, InvalidState, SchemaMismatch, UnknownStream, UnknownVersion
+from watchline.model import Query, RangeWindow, Stream
+from watchline.tracking import blob as blobs
+from watchline.tracking.rows import (
+    Rejects,
+    accepted,
+    conformed,
+    in_time,
+    row_schema,
+    stable_order,
+    times_of,
+)
+from watchline.tracking.shards import shards_of
+from watchline.windowjoin import (
+    LONGEST,
+    BitsDirection,
+    Frame,
+    IndexedDirection,
+    Life,
+    Pairs,
+    Stretch,
+    chained,
+    directions,
+)
+
+Integers = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+
+METHODS = ("bits", "sj", "ibs")
+# Rows of a slice, and how many tuples it should find.
+FEWEST, MOST_ROWS, FIRST_SLICE = 64, 1 << 16, 1 << 13
+TUPLES = 1 << 22
+
+
+@dataclass
+class Feed:
+    """A stream's rows that are kept: those in windows, and those that wait. `first` is the place of
+    rows[0] in the stream."""
+
+    stream: Stream
+    rows: pa.Table
+    waiting: pa.Table
+    first: int = 0
+    newest: int | None = None
+
+    @staticmethod
+    def of(stream: Stream) -> Feed:
+        nothing = row_schema(stream).empty_table()
+        return Feed(stream, nothing, nothing)
+
+    @property
+    def processed(self) -> int:
+        return self.first + int(self.rows.num_rows)
+
+
+class Slot(NamedTuple):
+    """A stream, and which time it stands in FROM: the place of a row in the result."""
+
+    stream: str
+    time: int
+
+    def column(self, attribute: str) -> str:
+        return f"{self.stream}{self.time if self.time > 1 else ''}_{attribute}"
+
+
+class Found(NamedTuple):
+    """Tuples: their queries, the turns of the rows that completed them, and for each slot the row
+    in its stretch, or -1."""
+
+    query: Small
+    turn: Integers
+    rows: list[Integers]
+
+
+class Joiner:
+    """Follows the joins of a catalog over these streams; `version` is where to start.
+
+    One of several `parts` has its part of the queries and gets all rows. `times` says how often a
+    stream may stand in FROM, where more than today's queries need. `method` is how pairs are found:
+    all give the same answers, and "bits" is the one to use.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        streams: Sequence[str],
+        version: int | None = None,
+        *,
+        part: int = 0,
+        parts: int = 1,
+        times: Mapping[str, int] | None = None,
+        method: str = "bits",
+    ):
+        if method not in METHODS:
+            raise InvalidQuery(f"method is 'bits', 'sj' or 'ibs', not {method!r}")
+        names = _checked_names(streams)
+        version = catalog.version if version is None else version
+        self._catalog, self._part, self._parts, self._method = catalog, part, parts, method
+        self.version = version
+        self._feeds = {name: Feed.of(catalog.stream(name, version)) for name in names}
+        entries = catalog.queries(version).entries.values()
+        joins = [e.query for e in entries if e.query.is_join]
+        self._ours = {q.id: q for q in joins if self._is_ours(q)}
+        self._slots = self._slots_of(list(self._ours.values()), times or {})
+        self.schema = self._schema_of()
+        self._clock: int | None = None
+        self._processed: int | None = None
+        self._counts: Counter[str] = Counter()
+        self._rejects: Rejects = Counter()
+        self._queries: dict[str, Query] = {}
+        self._births: dict[str, dict[str, int]] = {}
+        self._begun: dict[str, int | None] = {}
+        self._slice = FIRST_SLICE
+        for query in self._ours.values():
+            self._begin(query)
+        self._plan: Plan | None = None
+
+    def _is_ours(self, query: Query) -> bool:
+        return all(source.stream in self._feeds for source in query.sources)
+
+    def _slots_of(self, queries: list[Query], times: Mapping[str, int]) -> list[Slot]:
+        most: Counter[str] = Counter(dict.fromkeys(self._feeds, 1))
+        for name, count in times.items():
+            if name not in self._feeds:
+                raise UnknownStream(f"times: there is no stream {name!r} here")
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise InvalidQuery(f"times: {name!r} stands in FROM at least once, not {count!r}")
+            most[name] = count
+        for query in queries:
+            most |= Counter(source.stream for source in query.sources)
+        return [Slot(name, i + 1) for name in self._feeds for i in range(most[name])]
+
+    def _schema_of(self) -> pa.Schema:
+        fields = [("query_id", pa.string())]
+        for slot in self._slots:
+            of = row_schema(self._feeds[slot.stream].stream)
+            fields += [(slot.column(field.name), field.type) for field in of]
+        names = [name for name, _ in fields]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InvalidQuery(
+                f"two columns of the result are called {twice[0]!r}: declare a stream or an"
+                " attribute by another name"
+            )
+        return pa.schema(fields)
+
+    # --- queries
+
+    def _begin(self, query: Query) -> None:
+        """The life of a query begins; only those of this part are kept."""
+        mine = int(shards_of(pa.array([query.id], pa.string()), self._parts)[0]) == self._part
+        if not mine:
+            return
+        needed = Counter(source.stream for source in query.sources)
+        if needed - Counter(slot.stream for slot in self._slots):
+            self._counts["unanswered"] += 1
+            return
+        self._queries[query.id] = query
+        self._births[query.id] = {name: self._feeds[name].processed for name in needed}
+        if query.lifetime is not None:
+            self._begun[query.id] = self._processed
+
+    def _end(self, query_id: str) -> None:
+        if self._queries.pop(query_id, None) is not None:
+            del self._births[query_id]
+            self._begun.pop(query_id, None)
+
+    def advance_to(self, version: int) -> None:
+        """Follow the catalog to a version: rows processed from now on meet its queries."""
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise UnknownVersion(f"a version is a whole number, not {version!r}")
+        if version < self.version:
+            raise UnknownVersion(
+                f"the joiner is at version {self.version}: it cannot go back to {version}"
+            )
+        if version == self.version:
+            return
+        for commit in self._catalog.changes(self.version, version):
+            self._step(commit)
+        self.version = version
+
+    def _step(self, commit: Commit) -> None:
+        for stream in commit.streams:
+            old = self._feeds.get(stream.name)
+            if old is not None and old.stream != stream:
+                # Declared anew: its rows are of a stream that is no more.
+                fresh = Feed.of(stream)
+                fresh.first = old.processed
+                self._feeds[stream.name] = fresh
+        for query_id in commit.dropped:
+            self._end(query_id)
+        for entry in commit.added.entries.values():
+            if entry.query.is_join and self._is_ours(entry.query):
+                self._begin(entry.query)
+        self._plan = None
+
+    def _life(self, query: Query) -> Life:
+        """Births before all that is kept are as good as none: such queries share directions."""
+        births = tuple(
+            (name, place)
+            for name, place in self._births[query.id].items()
+            if place > self._feeds[name].first
+        )
+        begun = self._begun.get(query.id)
+        death = None if query.lifetime is None or begun is None else begun + query.lifetime
+        return Life(births, death)
+
+    def _planned(self) -> Plan:
+        if self._plan is None or any(
+            place <= self._feeds[name].first for name, place in self._plan.young
+        ):
+            lives = {query_id: self._life(query) for query_id, query in self._queries.items()}
+            self._plan = Plan(list(self._queries.values()), lives, self._method)
+        return self._plan
+
+    # --- rows
+
+    def process(self, rows: Mapping[str, pa.Table | pa.RecordBatch]) -> pa.Table:
+        """The tuples that these rows, and those that waited for them, complete."""
+        return pa.concat_tables([self.schema.empty_table(), *self.chunks(rows)])
+
+    def finish(self) -> pa.Table:
+        """No more rows will come: all that wait are processed."""
+        return pa.concat_tables([self.schema.empty_table(), *self.chunks({}, last=True)])
+
+    def chunks(
+        self, rows: Mapping[str, pa.Table | pa.RecordBatch], last: bool = False
+    ) -> Iterator[pa.Table]:
+        """As `process`, piece by piece; with `last` all rows are released. To be read to its end."""
+        taken = {name: self._accepted(name, table) for name, table in rows.items()}
+        for name, (table, rejects) in taken.items():
+            self._rejects += rejects
+            self._counts["rows"] += table.num_rows + rejects.total()
+            self._counts["rejected"] += rejects.total()
+            self._wait(self._feeds[name], table)
+        yield from self._released(last)
+
+    def _accepted(self, name: str, table: Any) -> tuple[pa.Table, Rejects]:
+        if name not in self._feeds:
+            raise UnknownStream(f"there is no stream {name!r} among {', '.join(self._feeds)}")
+        return accepted(table, self._feeds[name].stream, frozenset())
+
+    def _wait(self, feed: Feed, table: pa.Table) -> None:
+        times = times_of(table, feed.stream)
+        if not len(times):
+            return
+        if self._clock is not None and (late := times < self._clock).any():
+            self._counts["late"] += int(late.sum())
+            table, times = table.filter(pa.array(~late)), times[~late]
+        if len(times):
+            feed.newest = max(int(times.max()), feed.newest if feed.newest is not None else -(2**63))
+            feed.waiting = pa.concat_tables([feed.waiting, table]).combine_chunks()
+
+    def _released(self, last: bool) -> Iterator[pa.Table]:
+        """Process what no stream can come before any more."""
+        newest = [feed.newest for feed in self._feeds.values()]
+        known = [time for time in newest if time is not None]
+        if not known or (len(known) < len(newest) and not last):
+            return
+        clock = max(known) if last else min(known)
+        if self._clock is not None:
+            clock = max(clock, self._clock)
+        ready: dict[str, pa.Table] = {}
+        for name, feed in self._feeds.items():
+            due = times_of(feed.waiting, feed.stream) <= clock
+            rows = feed.waiting.filter(pa.array(due))
+            feed.waiting = feed.waiting.filter(pa.array(~due))
+            ready[name] = rows.take(pa.array(in_time(rows, feed.stream))).combine_chunks()
+        self._clock = clock
+        yield from self._joined(ready)
+
+    def _joined(self, ready: dict[str, pa.Table]) -> Iterator[pa.Table]:
+        times = {name: times_of(rows, self._feeds[name].stream) for name, rows in ready.items()}
+        names = sorted(ready, key=lambda name: name.encode())
+        every = np.concatenate([times[name] for name in names])
+        of = np.repeat(np.arange(len(names)), [len(times[name]) for name in names])
+        order = stable_order(every)
+        of, every = of[order], every[order]
+        start = 0
+        while start < len(of):
+            if self._processed is None or None in self._begun.values():
+                begin = int(every[start]) if self._processed is None else self._processed
+                if None in self._begun.values():
+                    self._begun = {q: begin if b is None else b for q, b in self._begun.items()}
+                    self._plan = None
+            end = min(start + self._slice, len(of))
+            slices = {}
+            for i, name in enumerate(names):
+                turns = np.flatnonzero(of[start:end] == i)
+                rows = ready[name].slice(0, len(turns))
+                ready[name] = ready[name].slice(len(turns))
+                slices[name] = (rows, turns)
+            self._processed = int(every[end - 1])
+            found = yield from self._sliced(slices, self._processed)
+            self._bury()
+            self._adapt(found)
+            start = end
+
+    def _adapt(self, found: int) -> None:
+        """So that a slice finds neither little nor more than memory is good for."""
+        if found > TUPLES:
+            self._slice = max(self._slice // 2, FEWEST)
+        elif found < TUPLES // 8:
+            self._slice = min(self._slice * 2, MOST_ROWS)
+
+    def _bury(self) -> None:
+        """Queries whose life is over take no place any more."""
+        assert self._processed is not None
+        for query_id, begun in list(self._begun.items()):
+            lifetime = self._queries[query_id].lifetime
+            assert lifetime is not None
+            if begun is not None and self._processed > begun + lifetime:
+                self._end(query_id)
+                self._plan = None
+
+    def _sliced(self, slices: dict[str, tuple[pa.Table, Integers]], now: int) -> Any:
+        stretches = {}
+        for name, (rows, turns) in slices.items():
+            feed = self._feeds[name]
+            whole = pa.concat_tables([feed.rows, rows]).combine_chunks()
+            fresh = feed.rows.num_rows
+            stretches[name] = Stretch(
+                feed.stream, whole, times_of(whole, feed.stream), feed.first, fresh, turns
+            )
+        plan = self._planned()
+        found = plan.found(Frame(stretches), self._slots)
+        for name, stretch in stretches.items():
+            _trim(self._feeds[name], stretch, plan.windows.get(name, (-1, 0)), now)
+        self._counts["pairs"] += len(found.query)
+        if len(found.query):
+            yield self._table(found, plan, stretches)
+        return len(found.query)
+
+    def _table(self, found: Found, plan: Plan, stretches: dict[str, Stretch]) -> pa.Table:
+        columns: list[Any] = [plan.ids.take(pa.array(found.query))]
+        for slot, rows in zip(self._slots, found.rows, strict=True):
+            absent = rows < 0
+            places = pa.array(rows, mask=absent) if absent.any() else pa.array(rows)
+            columns += stretches[slot.stream].rows.take(places).columns
+        names = self.schema.names
+        if sum(len(row_schema(stretches[s.stream].stream)) for s in self._slots) + 1 == len(names):
+            table = pa.table(columns, names=names)
+        else:
+            table = pa.table(dict(zip(self._names_now(), columns, strict=True)))
+        return conformed(table, self.schema)
+
+    def _names_now(self) -> list[str]:
+        """The columns that streams have now; they may have been declared anew."""
+        return [
+            "query_id",
+            *(s.column(a.name) for s in self._slots for a in self._feeds[s.stream].stream.attributes),
+        ]
+
+    def count_rejects(self, rejects: Rejects) -> None:
+        """Rows that were rejected before they came here."""
+        self._rejects += rejects
+        self._counts["rows"] += rejects.total()
+        self._counts["rejected"] += rejects.total()
+
+    # --- state
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, for `restore`."""
+        head = {
+            "joins": [repr(feed.stream) for feed in self._feeds.values()],
+            "catalog": self._catalog.identity,
+            "version": self.version,
+            "part": [self._part, self._parts],
+            "slots": [list(slot) for slot in self._slots],
+            "first": [feed.first for feed in self._feeds.values()],
+            "newest": [feed.newest for feed in self._feeds.values()],
+            "clock": self._clock,
+            "processed": self._processed,
+            "births": self._births,
+            "begun": self._begun,
+            "counts": dict(self._counts),
+            "rejects": dict(self._rejects),
+        }
+        tables = [t for feed in self._feeds.values() for t in (feed.rows, feed.waiting)]
+        return blobs.pack(head, tables)
+
+    @classmethod
+    def restore(
+        cls,
+        catalog: Catalog,
+        streams: Sequence[str],
+        blob: bytes,
+        *,
+        part: int = 0,
+        parts: int = 1,
+        method: str = "bits",
+    ) -> Joiner:
+        """The joiner whose snapshot this is, of the same catalog, streams and part."""
+        head, tables = blobs.unpack(blob)
+        names = _checked_names(streams)
+        if "joins" not in head:
+            raise InvalidState("the state is one of a tracker, not of joins")
+        if head["catalog"] != catalog.identity:
+            raise InvalidState(
+                "the state belongs to another catalog: name that one, or start with a new"
+                " checkpoint"
+            )
+        if head["part"] != [part, parts]:
+            raise InvalidState(
+                f"the state is part {head['part'][0]} of {head['part'][1]}, not {part} of {parts}"
+            )
+        joiner = cls(
+            catalog, names, head["version"], part=part, parts=parts, method=method
+        )
+        joiner._take_over(head, tables)
+        return joiner
+
+    def _take_over(self, head: dict[str, Any], tables: list[pa.Table]) -> None:
+        if head["joins"] != [repr(feed.stream) for feed in self._feeds.values()]:
+            raise InvalidState("the state belongs to other streams: name those, or start anew")
+        for i, feed in enumerate(self._feeds.values()):
+            feed.rows, feed.waiting = tables[2 * i], tables[2 * i + 1]
+            feed.first, feed.newest = head["first"][i], head["newest"][i]
+        self._slots = [Slot(*slot) for slot in head["slots"]]
+        self.schema = self._schema_of()
+        self._clock, self._processed = head["clock"], head["processed"]
+        self._queries = {q: self._ours[q] for q in head["births"]}
+        self._births, self._begun = head["births"], head["begun"]
+        self._counts, self._rejects = Counter(head["counts"]), Counter(head["rejects"])
+
+    def stats(self) -> dict[str, Any]:
+        """What the joiner holds and has counted since it began."""
+        names = ("rows", "pairs", "late", "rejected", "unanswered")
+        feeds = self._feeds.values()
+        return {
+            "version": self.version,
+            "queries": len(self._queries),
+            **{name: self._counts[name] for name in names},
+            "rejected_by": dict(self._rejects),
+            "kept": sum(feed.rows.num_rows for feed in feeds),
+            "waiting": sum(feed.waiting.num_rows for feed in feeds),
+            "bytes": sum(feed.rows.nbytes + feed.waiting.nbytes for feed in feeds),
+        }
+
+
+def _checked_names(streams: Sequence[str]) -> list[str]:
+    names = [streams] if isinstance(streams, str) else list(streams)
+    if not names:
+        raise InvalidQuery("a join needs the names of its streams")
+    if len(set(names)) < len(names):
+        raise InvalidQuery("a stream is named twice: once is enough, under however many aliases")
+    return names
+
+
+def _trim(feed: Feed, stretch: Stretch, window: tuple[int, int], now: int) -> None:
+    """Keep what a row may still meet that comes now or later."""
+    length, rows = window
+    start = max(len(stretch) - rows, 0)
+    if length >= 0:
+        start = min(start, int(np.searchsorted(stretch.times, now - min(length, LONGEST))))
+    feed.rows, feed.first = stretch.rows.slice(start), stretch.first + start
+
+
+class Plan:
+    """Queries as directions, and those of three streams or more as they are."""
+
+    def __init__(self, queries: list[Query], lives: dict[str, Life], method: str):
+        self._queries, self._lives = queries, [lives[q.id] for q in queries]
+        self.ids = pa.array([q.id for q in queries], pa.string())
+        self.young = {birth for life in self._lives for birth in life.births}
+        numbered = list(enumerate(zip(queries, self._lives, strict=True)))
+        two = [(i, q, life) for i, (q, life) in numbered if len(q.sources) == 2]
+        self._more = [i for i, (q, _) in numbered if len(q.sources) > 2]
+        build = BitsDirection if method == "bits" else lambda d: IndexedDirection(d, method)
+        self._directions = [build(direction) for direction in directions(two)]
+        self._disjunct = np.array([len(q.where) > 1 for q in queries], np.bool_)
+        self.windows = _windows(queries)
+
+    def found(self, frame: Frame, slots: list[Slot]) -> Found:
+        """All tuples that the fresh rows complete, in the order of these rows."""
+        parts = [self._paired(p, frame, slots) for d in self._directions for p in d.pairs(frame)]
+        pairs = _once(_concatenated(parts, slots), self._disjunct)
+        parts = [pairs]
+        for i in self._more:
+            query = self._queries[i]
+            into = _places(query, slots)
+            for rows, turns in chained(query, self._lives[i], frame):
+                columns = [np.full(len(rows), -1) for _ in slots]
+                for position, slot in enumerate(into):
+                    columns[slot] = rows[:, position]
+                parts.append(Found(np.full(len(rows), i, np.int32), turns, columns))
+        every = _concatenated([part for part in parts if len(part.query)], slots)
+        if len(every.turn) and (every.turn[1:] < every.turn[:-1]).any():
+            order = stable_order(every.turn)
+            every = Found(every.query[order], every.turn[order], [r[order] for r in every.rows])
+        return every
+
+    def _paired(self, pairs: Pairs, frame: Frame, slots: list[Slot]) -> Found:
+        shape = pairs.shape
+        counts = np.diff(pairs.ends, prepend=0)
+        stretch = frame.stretches[shape.streams[0]]
+        columns = [np.full(len(pairs.ids), -1)] * len(slots)
+        rows = (pairs.trigger, pairs.partner)
+        for position, stream, row in zip(shape.positions, shape.streams, rows, strict=True):
+            time = position + 1 if shape.is_self else 1
+            columns[slots.index(Slot(stream, time))] = np.repeat(row.astype(np.int64), counts)
+        turns = np.repeat(stretch.turns[pairs.trigger - stretch.fresh], counts)
+        # The arrays of pairs are written again for the next ones.
+        return Found(pairs.ids.copy(), turns, columns)
+
+
+def _places(query: Query, slots: list[Slot]) -> list[int]:
+    """The slot of each position."""
+    seen: Counter[str] = Counter()
+    found = []
+    for source in query.sources:
+        seen[source.stream] += 1
+        found.append(slots.index(Slot(source.stream, seen[source.stream])))
+    return found
+
+
+def _windows(queries: list[Query]) -> dict[str, tuple[int, int]]:
+    """For each stream the longest time and the most rows that a window holds."""
+    found: dict[str, tuple[int, int]] = {}
+    for query in queries:
+        for source in query.sources:
+            length, rows = found.get(source.stream, (-1, 0))
+            if isinstance(source.window, RangeWindow):
+                length = max(length, source.window.length)
+            elif source.window is not None:
+                rows = max(rows, source.window.rows)
+            found[source.stream] = (length, rows)
+    return found
+
+
+def _concatenated(parts: list[Found], slots: list[Slot]) -> Found:
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Found(np.empty(0, np.int32), none, [none] * len(slots))
+    if len(parts) == 1:
+        return parts[0]
+    columns = [np.concatenate(c) for c in zip(*(part.rows for part in parts), strict=True)]
+    return Found(
+        np.concatenate([part.query for part in parts]),
+        np.concatenate([part.turn for part in parts]),
+        columns,
+    )
+
+
+def _once(found: Found, disjunct: npt.NDArray[np.bool_]) -> Found:
+    """Tuples of disjunctions once, however many of their conjunctions hold."""
+    if not len(found.query) or not disjunct[found.query].any():
+        return found
+    some = np.flatnonzero(disjunct[found.query])
+    keys = np.stack([found.query[some].astype(np.int64), *(r[some] for r in found.rows)], axis=1)
+    _, first = np.unique(keys, axis=0, return_index=True)
+    keep = ~disjunct[found.query]
+    keep[some[first]] = True
+    return Found(found.query[keep], found.turn[keep], [r[keep] for r in found.rows])

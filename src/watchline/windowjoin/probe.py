@@ -1,0 +1,418 @@
+"""Rows that come meet those that wait: the join of one direction, shared by all its members.
+
+Three ways to the partners of a trigger, by what links them:
+
+    equal     chains of partners of one hash, the newest first; partners enter a chain when a
+              trigger comes after them, so that a walk ends where the window does
+    ordered   partners in the order of their coming, cut into blocks (their age), each sorted by key
+              (their proximity): a block has its matches in one piece, and blocks that are too old
+              are not looked at. Several comparisons with one attribute narrow the piece
+    all       whatever is in the window
+
+A pair that satisfies all links is asked for its members at once: the bits of both rows (`sides`)
+are intersected word by word, and only up to those members whose window still holds the partner:
+members stand in the order of their windows, the largest first. Cost of a pair: the trigger's
+non-empty words, and a store for every eight answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from watchline.index.vector import ONES, SLACK, leaf, lowest, ones, pick
+from watchline.model import RangeWindow
+from watchline.windowjoin.frame import LONGEST, Frame, Integers, Keys, Mask, interval, newest_rank
+from watchline.windowjoin.plan import Direction, Link, Shape
+from watchline.windowjoin.sides import Side, Words
+
+Small = npt.NDArray[np.int32]
+
+BLOCK = 256
+# Answers that are told at once; a trigger's own are never parted.
+CHUNK = 1 << 21
+EQUAL, ORDERED, EVERY = range(3)
+
+
+class Pairs(NamedTuple):
+    """Rows that satisfy something together: trigger[i] and partner[i], rows of their stretches,
+    with the queries ids[ends[i - 1] : ends[i]]. All is overwritten when more is asked for."""
+
+    shape: Shape
+    trigger: Small
+    partner: Small
+    ends: Integers
+    ids: Small
+
+
+class Triggers(NamedTuple):
+    """The rows that come: which, what they may meet, whence ages are counted, and their members."""
+
+    row: Integers
+    lo: Integers
+    hi: Integers
+    now: Integers
+    bits: Words
+
+
+class Partners(NamedTuple):
+    """The rows that wait: when they came, their members, and whether they can satisfy a link."""
+
+    then: Integers
+    bits: Words
+    known: Mask
+
+
+class Links(NamedTuple):
+    """Comparisons: keys of triggers and of partners, the orders that are allowed, and which of them
+    the way to the partners sees to."""
+
+    left: Integers
+    right: Integers
+    orders: Integers
+    seen: Mask
+
+
+class Ways(NamedTuple):
+    """How partners are found: chains of hashes, or blocks sorted by key."""
+
+    kind: int
+    left: npt.NDArray[np.uint64]
+    right: npt.NDArray[np.uint64]
+    head: Small
+    before: Small
+    order: Small
+    keys: Integers
+    comparable: Integers
+    band: Integers
+
+
+class Members(NamedTuple):
+    """The queries of members, the largest window first: upto[i] have one of sizes[i] or larger."""
+
+    query: Small
+    sizes: Integers
+    upto: Integers
+
+
+class Out(NamedTuple):
+    trigger: Small
+    partner: Small
+    ends: Integers
+    ids: Small
+
+
+class BitsDirection:
+    """A direction, ready to be probed batch after batch."""
+
+    def __init__(self, direction: Direction):
+        self.shape = direction.shape
+        listed = sorted(direction.members, key=lambda m: (-m.size, m.query))
+        self._window = max((m.window for m in listed), key=lambda w: _size(w))
+        self._sides = tuple(
+            Side(stream, [getattr(m, side) for m in listed])
+            for stream, side in zip(self.shape.streams, ("trigger", "partner"), strict=True)
+        )
+        sizes = np.minimum([m.size for m in listed], LONGEST).astype(np.int64)
+        distinct = -np.unique(-sizes)
+        numbers = np.array([m.query for m in listed], np.int32)
+        padded = np.zeros(64 * self._sides[0].words + SLACK, np.int32)
+        padded[: len(numbers)] = numbers
+        upto = np.searchsorted(-sizes, -distinct, side="right")
+        self._members = Members(padded, distinct, upto.astype(np.int64))
+        self._out = Out(*(np.empty(0, t) for t in (np.int32, np.int32, np.int64, np.int32)))
+
+    def pairs(self, frame: Frame) -> Iterator[Pairs]:
+        """What the fresh rows of the trigger's stream find, in the order of their coming."""
+        triggers = self._triggers(frame)
+        if not len(triggers.row):
+            # What waits is looked at all the same: its bits are kept for later.
+            return
+        shape = self.shape
+        keys = [frame.linked(shape.streams[0], a, shape.streams[1], b) for a, b, _ in shape.links]
+        partner = frame.stretches[shape.streams[1]]
+        known = np.ones(len(partner), np.bool_)
+        fit = np.ones(len(triggers.row), np.bool_)
+        for left, right in keys:
+            fit &= left.known[triggers.row]
+            known &= right.known
+        triggers = Triggers(*(column[fit] for column in triggers))
+        then = partner.times if shape.is_range else np.arange(len(partner))
+        partners = Partners(then, self._sides[1].bits(frame), known)
+        ways, links = _ways(shape.links, keys, triggers.row, known)
+        room = int((triggers.hi - triggers.lo).max(initial=0))
+        some = np.empty(room + SLACK, np.int32)
+        at, entered = 0, int(triggers.lo.min(initial=0))
+        while at < len(triggers.row):
+            at, entered, pairs, answers, *out = _probe(
+                triggers, partners, links, ways, self._members, at, entered, some, self._out, CHUNK
+            )
+            self._out = Out(*out)
+            columns = (column[:pairs] for column in self._out[:3])
+            yield Pairs(shape, *columns, self._out.ids[:answers])
+
+    def _triggers(self, frame: Frame) -> Triggers:
+        shape = self.shape
+        trigger, partner = (frame.stretches[name] for name in shape.streams)
+        rows = np.arange(trigger.fresh, len(trigger))
+        if shape.death is not None:
+            rows = rows[trigger.times[rows] <= shape.death]
+        lo, hi = interval(trigger, rows, partner, self._window, shape.meets_itself, shape.birth)
+        now = trigger.times[rows] if shape.is_range else newest_rank(trigger, rows, partner)
+        bits = self._sides[0].fresh_bits(frame)[rows - trigger.fresh]
+        some = (lo < hi) & bits.any(axis=1)
+        return Triggers(*(column[some] for column in (rows, lo, hi, now, bits)))
+
+
+def _size(window: Any) -> int:
+    return window.length if isinstance(window, RangeWindow) else window.rows
+
+
+def _ways(
+    links: tuple[Link, ...], keys: list[tuple[Keys, Keys]], rows: Integers, known: Mask
+) -> tuple[Ways, Links]:
+    orders = np.array([link.orders for link in links], np.int64)
+    left = np.array([a.keys[rows] for a, _ in keys], np.int64).reshape(len(keys), len(rows))
+    right = np.array([b.keys for _, b in keys], np.int64).reshape(len(keys), len(known))
+    seen = np.zeros(len(links), np.bool_)
+    none, few = np.empty(0, np.int32), np.empty(0, np.int64)
+    hashes = np.empty(0, np.uint64)
+    equal = np.flatnonzero(orders == 2)
+    narrow = np.flatnonzero(np.isin(orders, (1, 3, 4, 6)))
+    if len(equal):
+        buckets = 1 << max(int(2 * len(known)).bit_length(), 4)
+        hashed = [_hashed(side[equal], buckets) for side in (left, right)]
+        head = np.full(buckets, -1, np.int32)
+        before = np.empty(len(known), np.int32)
+        ways = Ways(EQUAL, *hashed, head, before, none, few, few, few)
+    elif len(narrow):
+        same = [i for i in narrow if links[i].right == links[narrow[0]].right]
+        # Keys of strings or of mixed numbers are of one link alone.
+        band = [i for i in same if keys[i][1].keys is keys[narrow[0]][1].keys]
+        seen[band] = True
+        order, comparable = _sorted_blocks(right[narrow[0]], known)
+        sorted_keys = right[narrow[0]][order]
+        ways = Ways(
+            ORDERED, hashes, hashes, none, none, order, sorted_keys, comparable, np.array(band)
+        )
+    else:
+        ways = Ways(EVERY, hashes, hashes, none, none, none, few, few, few)
+    return ways, Links(left, right, orders, seen)
+
+
+def _hashed(keys: Integers, buckets: int) -> npt.NDArray[np.uint64]:
+    found = np.zeros(keys.shape[1], np.uint64)
+    for column in keys:
+        found = (found ^ column.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(32)
+    return found & np.uint64(buckets - 1)
+
+
+def _sorted_blocks(keys: Integers, known: Mask) -> tuple[Small, Integers]:
+    """The places of rows by block and then by key, those that cannot be compared last; and how many
+    of each block can be."""
+    n = len(keys)
+    blocks = np.arange(n) // BLOCK
+    order = np.lexsort((keys, ~known, blocks)).astype(np.int32)
+    comparable = np.bincount(blocks[known], minlength=-(-n // BLOCK)).astype(np.int64)
+    return order, comparable
+
+
+@nb.njit(cache=True, nogil=True)
+def _probe(
+    triggers: Triggers,
+    partners: Partners,
+    links: Links,
+    ways: Ways,
+    members: Members,
+    at: int,
+    entered: int,
+    some: Small,
+    out: Out,
+    chunk: int,
+) -> Any:  # pragma: no cover - compiled
+    """From trigger `at` on, until there are many answers: where it stopped, how many partners are
+    in chains, pairs, answers, and the arrays these are in."""
+    words = triggers.bits.shape[1]
+    which, what = np.empty(words, np.int64), np.empty(words, np.uint64)
+    first, second, ends, ids = out
+    pairs, n = 0, 0
+    while at < len(triggers.row) and n < chunk:
+        filled = _not_empty(triggers.bits, at, which, what)
+        lo, hi = triggers.lo[at], triggers.hi[at]
+        if ways.kind == EQUAL:
+            entered = _enter(ways, partners.known, entered, hi)
+            count = _chained(ways, at, lo, some)
+        elif ways.kind == ORDERED:
+            count = _banded(ways, links, at, lo, hi, some)
+        else:
+            count = 0
+            for p in range(lo, hi):
+                some[count] = p
+                count += partners.known[p]
+        if pairs + count > len(first):
+            size = max(2 * len(first), pairs + count, 1024)
+            first, second = _grown(first, size, pairs), _grown(second, size, pairs)
+            ends = _grown(ends, size, pairs)
+        for i in range(count):
+            p = np.int64(some[i])
+            if not _linked(links, at, p):
+                continue
+            if n + 64 * filled + SLACK > len(ids):
+                ids = _grown(ids, max(2 * len(ids), n + 64 * filled + SLACK, 1024), n)
+            limit = _alive(members, triggers.now[at] - partners.then[p])
+            end = _answers(members.query, which, what, filled, partners.bits, p, limit, ids, n)
+            if end > n:
+                first[pairs], second[pairs], ends[pairs] = triggers.row[at], p, end
+                pairs, n = pairs + 1, end
+        at += 1
+    return at, entered, pairs, n, first, second, ends, ids
+
+
+@nb.njit(cache=True, nogil=True)
+def _grown(array: Any, size: int, used: int) -> Any:  # pragma: no cover - compiled
+    larger = np.empty(size, array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@leaf()
+def _not_empty(
+    bits: Words, at: int, which: Integers, what: Words
+) -> int:  # pragma: no cover - compiled
+    """The words of a row that have a bit, and where they are."""
+    count = 0
+    for w in range(bits.shape[1]):
+        which[count], what[count] = w, bits[at, w]
+        count += bits[at, w] != 0
+    return count
+
+
+@leaf()
+def _enter(ways: Ways, known: Mask, entered: int, hi: int) -> int:  # pragma: no cover - compiled
+    """Partners up to `hi` go to the head of their chains."""
+    for p in range(entered, hi):
+        if known[p]:
+            bucket = ways.right[p]
+            ways.before[p] = ways.head[bucket]
+            ways.head[bucket] = p
+    return max(entered, hi)
+
+
+@leaf()
+def _chained(ways: Ways, at: int, lo: int, some: Small) -> int:  # pragma: no cover - compiled
+    count = 0
+    p = ways.head[ways.left[at]]
+    while p >= lo:
+        some[count] = p
+        count += 1
+        p = ways.before[p]
+    return count
+
+
+@leaf()
+def _banded(
+    ways: Ways, links: Links, at: int, lo: int, hi: int, some: Small
+) -> int:  # pragma: no cover - compiled
+    """Partners from `lo` to `hi` within the band of all comparisons with their key."""
+    count = 0
+    for block in range(lo // BLOCK, (hi - 1) // BLOCK + 1):
+        start = block * BLOCK
+        a, e = start, start + ways.comparable[block]
+        for link in ways.band:
+            key, orders = links.left[link, at], links.orders[link]
+            # A partner less than the trigger is the trigger's `greater`.
+            if not orders & 4:
+                a = max(a, _bound(ways.keys, start, e, key, orders & 2 == 0))
+            if not orders & 1:
+                e = min(e, _bound(ways.keys, start, e, key, orders & 2 != 0))
+        if start >= lo and start + BLOCK <= hi:
+            for i in range(a, e):
+                some[count] = ways.order[i]
+                count += 1
+        else:
+            for i in range(a, e):
+                p = ways.order[i]
+                some[count] = p
+                count += (p >= lo) & (p < hi)
+    return count
+
+
+@leaf()
+def _bound(
+    keys: Integers, start: int, end: int, key: int, after: bool
+) -> int:  # pragma: no cover - compiled
+    """The first place whose key is not below `key`, or is above it."""
+    while start < end:
+        middle = (start + end) >> 1
+        if keys[middle] < key or (after and keys[middle] == key):
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@leaf()
+def _linked(links: Links, at: int, p: int) -> bool:  # pragma: no cover - compiled
+    for c in range(len(links.orders)):
+        if not links.seen[c]:
+            a, b = links.left[c, at], links.right[c, p]
+            sign = np.int64(a > b) - np.int64(a < b)
+            if not (links.orders[c] >> (sign + 1)) & 1:
+                return False
+    return True
+
+
+@leaf()
+def _alive(members: Members, age: int) -> int:  # pragma: no cover - compiled
+    """How many members have a window that holds a partner of this age."""
+    lo, hi = 0, len(members.sizes)
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if members.sizes[middle] >= age:
+            lo = middle + 1
+        else:
+            hi = middle
+    return members.upto[lo - 1] if lo else 0
+
+
+@leaf()
+def _answers(
+    query: Small,
+    which: Integers,
+    what: Words,
+    filled: int,
+    bits: Words,
+    p: int,
+    limit: int,
+    ids: Small,
+    n: int,
+) -> int:  # pragma: no cover - compiled
+    """The queries of the bits that both rows have, among the first `limit` members."""
+    at = np.uint64(n)
+    for i in range(filled):
+        w = which[i]
+        word = what[i] & bits[p, w]
+        if 64 * w + 64 > limit:
+            left = limit - 64 * w
+            if left <= 0:
+                break
+            word &= (np.uint64(1) << np.uint64(left)) - np.uint64(1)
+        if word == np.uint64(0):
+            continue
+        first = np.uint64(64 * w)
+        if ones(word) <= 4:
+            while word:
+                ids[at] = query[first + np.uint64(lowest(word))]
+                at += np.uint64(1)
+                word &= word - np.uint64(1)
+            continue
+        for b in range(8):
+            byte = (word >> np.uint64(8 * b)) & np.uint64(255)
+            pick(ids, at, query, first + np.uint64(8 * b), byte)
+            at += ONES[byte]
+    return np.int64(at)
