@@ -292,7 +292,7 @@ def test_killed_while_load_is_shed(tmp_path: Path) -> None:
 
 def kill_at(run: Run, moment: str, after: float, draw: random.Random) -> bool:
     """Whether the moment came."""
-    come = not moment or run.wait_for(MOMENTS[moment], 60)
+    come = not moment or run.wait_for(MOMENTS[moment], 120)
     time.sleep(after)
     run.kill(driver_first=draw.random() < 0.3)
     return come

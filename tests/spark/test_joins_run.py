@@ -173,11 +173,12 @@ def test_killed_and_restarted(folder: Path) -> None:
     (folder / "job.toml").write_text(
         text.replace('trigger = "available now"\n', "").replace("[sink]", "[times]\nr = 2\n[sink]")
     )
-    met = 0
+    missed = []
     for moment, query in zip(("tasks", "state", "sink", "commit"), QUERIES[2:], strict=False):
-        met += kill_at(Run(folder), moment, draw.choice(SOON), draw)
+        if not kill_at(Run(folder), moment, draw.choice(SOON), draw):
+            missed.append(moment)
         catalog.execute(query)
-    assert met == 4
+    assert not missed
     (folder / "job.toml").write_text(text.replace("[sink]", "[times]\nr = 2\n[sink]"))
     done = finish(folder, "run")
     assert done.returncode == 0, done.stderr

@@ -76,27 +76,24 @@ def joins(
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
     frames = _checked_frames(streams)
-    names = tuple(frames)
     opened = opened_catalog(catalog)
     ref, version = reference(opened), opened.version
     rows = {name: _rows(df, opened, name, version) for name, df in frames.items()}
     wanted = _checked_times(times)
-    schema = Joiner(opened, names, version, times=wanted).schema
+    schema = Joiner(opened, list(frames), version, times=wanted).schema
     streaming = next(iter(frames.values())).isStreaming
     shards = checked_shards(shards, next(iter(frames.values())).sparkSession)
     # Always in the same order, however the user gives them: a checkpoint knows its sources by it.
-    ordered = sorted(names, key=str.encode)
+    ordered = tuple(sorted(frames, key=str.encode))
     if streaming and ref.uri is not None:
         rows[ordered[0]] = with_versions(rows[ordered[0]], ref, version)
     fixed = None if streaming else version
     routed = [
-        rows[name].mapInArrow(
-            JoinRouteTask(ref, name, names.index(name), shards, fixed), ROUTED_DDL
-        )
-        for name in ordered
+        rows[name].mapInArrow(JoinRouteTask(ref, name, number, shards, fixed), ROUTED_DDL)
+        for number, name in enumerate(ordered)
     ]
     folder = None if state is None else absolute(state)
-    task = JoinTask(ref, names, shards, version, fixed, folder, tuple(wanted.items()))
+    task = JoinTask(ref, ordered, shards, version, fixed, folder, tuple(wanted.items()))
     grouped = reduce(DataFrame.union, routed).groupBy("shard")
     if streaming:
         packed = grouped.applyInPandasWithState(

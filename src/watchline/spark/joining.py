@@ -86,6 +86,7 @@ class Inbox(NamedTuple):
 class JoinTask:
     """The function that runs once for each shard and batch.
 
+    `streams` are in the order of their names; `UnpackTask` puts columns in the user's order.
     `first` is the version that the columns of the result were made for, `version` that of a batch
     input and None for a stream. `times` and `folder` are as the user gave them.
     """
