@@ -197,6 +197,15 @@ def pick(
     target[int(at) : int(at) + 8] = chosen
 
 
+def pick_block(
+    target: npt.NDArray[np.int32], at: Int, source: npt.NDArray[np.int32], of: Int, bits: Int
+) -> None:
+    """The same of source[of : of + 16]; sixteen are written."""
+    low, high = int(bits) & 255, int(bits) >> 8
+    pick(target, at, source, of, low)
+    pick(target, int(at) + int(ONES[low]), source, int(of) + 8, high)
+
+
 def reached(
     codes: npt.NDArray[np.uint16],
     at: Int,
@@ -315,8 +324,10 @@ for _byte in range(256):
     PICKS[_byte, : len(_places)] = _places
     ONES[_byte] = len(_places)
 
-# Whether eight integers can be put into any order by one instruction.
+# Whether eight integers can be put into any order by one instruction, and whether some of sixteen
+# can be moved together by one.
 CAN_PICK = bool(llvm.get_host_cpu_features().get("avx2", False))
+CAN_COMPRESS = bool(llvm.get_host_cpu_features().get("avx512f", False))
 
 
 @intrinsic
@@ -396,6 +407,49 @@ def _compiled_pick(
             target[at + np.uint64(i)] = source[of + np.uint64(PICKS[bits, i])]
 
     return one_by_one
+
+
+@intrinsic
+def _compress(
+    typing: Any, target: Any, at: Any, source: Any, of: Any, bits: Any
+) -> Any:  # pragma: no cover - compiles
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        block = ir.VectorType(ir.IntType(32), BLOCK)
+        mask = ir.VectorType(ir.IntType(1), BLOCK)
+
+        def place(i: int) -> Any:
+            data = context.make_array(signature.args[i])(context, builder, values[i]).data
+            return builder.bitcast(builder.gep(data, [values[i + 1]]), block.as_pointer())
+
+        chosen = builder.bitcast(builder.trunc(values[4], ir.IntType(BLOCK)), mask)
+        shape = ir.FunctionType(block, [block, block, mask])
+        name = "llvm.x86.avx512.mask.compress.v16i32"
+        compress = cgutils.get_or_insert_function(builder.module, shape, name)
+        # Into a register first: straight into memory it is many times slower.
+        found = builder.call(
+            compress, [builder.load(place(2), align=4), ir.Constant(block, None), chosen]
+        )
+        builder.store(found, place(0), align=4)
+        return context.get_dummy_value()
+
+    return types.void(target, types.uint64, source, types.uint64, types.uint64), generate
+
+
+@overload(pick_block, strict=False)
+def _compiled_pick_block(
+    target: Any, at: Any, source: Any, of: Any, bits: Any
+) -> Any:  # pragma: no cover - compiles
+    if CAN_COMPRESS:
+        return lambda target, at, source, of, bits: _compress(
+            target, np.uint64(at), source, np.uint64(of), np.uint64(bits)
+        )
+
+    def in_halves(target: Any, at: Any, source: Any, of: Any, bits: Any) -> None:
+        low = bits & np.uint64(255)
+        pick(target, at, source, of, low)
+        pick(target, at + ONES[low], source, of + np.uint64(8), bits >> np.uint64(8))
+
+    return in_halves
 
 
 @intrinsic

@@ -14,7 +14,7 @@ class Word(str, Enum):
     """A word of the language."""
 
     def __repr__(self) -> str:
-        return self.value
+        return str(self.value)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

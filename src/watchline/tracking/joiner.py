@@ -15,16 +15,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.catalog import Catalog, Commit
-from watchline.errors import InvalidQuery, InvalidState, SchemaMismatch, UnknownStream, UnknownVersion
-from watchline.model import Query, RangeWindow, Stream
+from watchline.errors import (
+    InvalidQuery,
+    InvalidState,
+    UnknownStream,
+    UnknownVersion,
+)
+from watchline.model import Query, Stream
 from watchline.tracking import blob as blobs
+from watchline.tracking.joining import Found, Plan, Slot
 from watchline.tracking.rows import (
     Rejects,
     accepted,
@@ -35,20 +41,9 @@ from watchline.tracking.rows import (
     times_of,
 )
 from watchline.tracking.shards import shards_of
-from watchline.windowjoin import (
-    LONGEST,
-    BitsDirection,
-    Frame,
-    IndexedDirection,
-    Life,
-    Pairs,
-    Stretch,
-    chained,
-    directions,
-)
+from watchline.windowjoin import LONGEST, Frame, Life, Stretch
 
 Integers = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
 
 METHODS = ("bits", "sj", "ibs")
 # Rows of a slice, and how many tuples it should find.
@@ -77,25 +72,6 @@ class Feed:
         return self.first + int(self.rows.num_rows)
 
 
-class Slot(NamedTuple):
-    """A stream, and which time it stands in FROM: the place of a row in the result."""
-
-    stream: str
-    time: int
-
-    def column(self, attribute: str) -> str:
-        return f"{self.stream}{self.time if self.time > 1 else ''}_{attribute}"
-
-
-class Found(NamedTuple):
-    """Tuples: their queries, the turns of the rows that completed them, and for each slot the row
-    in its stretch, or -1."""
-
-    query: Small
-    turn: Integers
-    rows: list[Integers]
-
-
 class Joiner:
     """Follows the joins of a catalog over these streams; `version` is where to start.
 
@@ -117,6 +93,8 @@ class Joiner:
     ):
         if method not in METHODS:
             raise InvalidQuery(f"method is 'bits', 'sj' or 'ibs', not {method!r}")
+        if not 0 <= part < parts:
+            raise InvalidQuery(f"there is no part {part} of {parts}: parts count from 0")
         names = _checked_names(streams)
         version = catalog.version if version is None else version
         self._catalog, self._part, self._parts, self._method = catalog, part, parts, method
@@ -249,7 +227,7 @@ class Joiner:
     def chunks(
         self, rows: Mapping[str, pa.Table | pa.RecordBatch], last: bool = False
     ) -> Iterator[pa.Table]:
-        """As `process`, piece by piece; with `last` all rows are released. To be read to its end."""
+        """As `process`, piece by piece, to be read to its end; with `last` all are released."""
         taken = {name: self._accepted(name, table) for name, table in rows.items()}
         for name, (table, rejects) in taken.items():
             self._rejects += rejects
@@ -271,7 +249,9 @@ class Joiner:
             self._counts["late"] += int(late.sum())
             table, times = table.filter(pa.array(~late)), times[~late]
         if len(times):
-            feed.newest = max(int(times.max()), feed.newest if feed.newest is not None else -(2**63))
+            feed.newest = max(
+                int(times.max()), feed.newest if feed.newest is not None else -(2**63)
+            )
             feed.waiting = pa.concat_tables([feed.waiting, table]).combine_chunks()
 
     def _released(self, last: bool) -> Iterator[pa.Table]:
@@ -355,24 +335,14 @@ class Joiner:
         return len(found.query)
 
     def _table(self, found: Found, plan: Plan, stretches: dict[str, Stretch]) -> pa.Table:
-        columns: list[Any] = [plan.ids.take(pa.array(found.query))]
+        columns = {"query_id": plan.ids.take(pa.array(found.query))}
         for slot, rows in zip(self._slots, found.rows, strict=True):
             absent = rows < 0
             places = pa.array(rows, mask=absent) if absent.any() else pa.array(rows)
-            columns += stretches[slot.stream].rows.take(places).columns
-        names = self.schema.names
-        if sum(len(row_schema(stretches[s.stream].stream)) for s in self._slots) + 1 == len(names):
-            table = pa.table(columns, names=names)
-        else:
-            table = pa.table(dict(zip(self._names_now(), columns, strict=True)))
-        return conformed(table, self.schema)
-
-    def _names_now(self) -> list[str]:
-        """The columns that streams have now; they may have been declared anew."""
-        return [
-            "query_id",
-            *(s.column(a.name) for s in self._slots for a in self._feeds[s.stream].stream.attributes),
-        ]
+            taken = stretches[slot.stream].rows.take(places)
+            columns |= {slot.column(name): taken[name] for name in taken.column_names}
+        # A stream may have been declared anew since the columns were chosen.
+        return conformed(pa.table(columns), self.schema)
 
     def count_rejects(self, rejects: Rejects) -> None:
         """Rows that were rejected before they came here."""
@@ -427,9 +397,7 @@ class Joiner:
             raise InvalidState(
                 f"the state is part {head['part'][0]} of {head['part'][1]}, not {part} of {parts}"
             )
-        joiner = cls(
-            catalog, names, head["version"], part=part, parts=parts, method=method
-        )
+        joiner = cls(catalog, names, head["version"], part=part, parts=parts, method=method)
         joiner._take_over(head, tables)
         return joiner
 
@@ -477,101 +445,3 @@ def _trim(feed: Feed, stretch: Stretch, window: tuple[int, int], now: int) -> No
     if length >= 0:
         start = min(start, int(np.searchsorted(stretch.times, now - min(length, LONGEST))))
     feed.rows, feed.first = stretch.rows.slice(start), stretch.first + start
-
-
-class Plan:
-    """Queries as directions, and those of three streams or more as they are."""
-
-    def __init__(self, queries: list[Query], lives: dict[str, Life], method: str):
-        self._queries, self._lives = queries, [lives[q.id] for q in queries]
-        self.ids = pa.array([q.id for q in queries], pa.string())
-        self.young = {birth for life in self._lives for birth in life.births}
-        numbered = list(enumerate(zip(queries, self._lives, strict=True)))
-        two = [(i, q, life) for i, (q, life) in numbered if len(q.sources) == 2]
-        self._more = [i for i, (q, _) in numbered if len(q.sources) > 2]
-        build = BitsDirection if method == "bits" else lambda d: IndexedDirection(d, method)
-        self._directions = [build(direction) for direction in directions(two)]
-        self._disjunct = np.array([len(q.where) > 1 for q in queries], np.bool_)
-        self.windows = _windows(queries)
-
-    def found(self, frame: Frame, slots: list[Slot]) -> Found:
-        """All tuples that the fresh rows complete, in the order of these rows."""
-        parts = [self._paired(p, frame, slots) for d in self._directions for p in d.pairs(frame)]
-        pairs = _once(_concatenated(parts, slots), self._disjunct)
-        parts = [pairs]
-        for i in self._more:
-            query = self._queries[i]
-            into = _places(query, slots)
-            for rows, turns in chained(query, self._lives[i], frame):
-                columns = [np.full(len(rows), -1) for _ in slots]
-                for position, slot in enumerate(into):
-                    columns[slot] = rows[:, position]
-                parts.append(Found(np.full(len(rows), i, np.int32), turns, columns))
-        every = _concatenated([part for part in parts if len(part.query)], slots)
-        if len(every.turn) and (every.turn[1:] < every.turn[:-1]).any():
-            order = stable_order(every.turn)
-            every = Found(every.query[order], every.turn[order], [r[order] for r in every.rows])
-        return every
-
-    def _paired(self, pairs: Pairs, frame: Frame, slots: list[Slot]) -> Found:
-        shape = pairs.shape
-        counts = np.diff(pairs.ends, prepend=0)
-        stretch = frame.stretches[shape.streams[0]]
-        columns = [np.full(len(pairs.ids), -1)] * len(slots)
-        rows = (pairs.trigger, pairs.partner)
-        for position, stream, row in zip(shape.positions, shape.streams, rows, strict=True):
-            time = position + 1 if shape.is_self else 1
-            columns[slots.index(Slot(stream, time))] = np.repeat(row.astype(np.int64), counts)
-        turns = np.repeat(stretch.turns[pairs.trigger - stretch.fresh], counts)
-        # The arrays of pairs are written again for the next ones.
-        return Found(pairs.ids.copy(), turns, columns)
-
-
-def _places(query: Query, slots: list[Slot]) -> list[int]:
-    """The slot of each position."""
-    seen: Counter[str] = Counter()
-    found = []
-    for source in query.sources:
-        seen[source.stream] += 1
-        found.append(slots.index(Slot(source.stream, seen[source.stream])))
-    return found
-
-
-def _windows(queries: list[Query]) -> dict[str, tuple[int, int]]:
-    """For each stream the longest time and the most rows that a window holds."""
-    found: dict[str, tuple[int, int]] = {}
-    for query in queries:
-        for source in query.sources:
-            length, rows = found.get(source.stream, (-1, 0))
-            if isinstance(source.window, RangeWindow):
-                length = max(length, source.window.length)
-            elif source.window is not None:
-                rows = max(rows, source.window.rows)
-            found[source.stream] = (length, rows)
-    return found
-
-
-def _concatenated(parts: list[Found], slots: list[Slot]) -> Found:
-    if not parts:
-        none = np.empty(0, np.int64)
-        return Found(np.empty(0, np.int32), none, [none] * len(slots))
-    if len(parts) == 1:
-        return parts[0]
-    columns = [np.concatenate(c) for c in zip(*(part.rows for part in parts), strict=True)]
-    return Found(
-        np.concatenate([part.query for part in parts]),
-        np.concatenate([part.turn for part in parts]),
-        columns,
-    )
-
-
-def _once(found: Found, disjunct: npt.NDArray[np.bool_]) -> Found:
-    """Tuples of disjunctions once, however many of their conjunctions hold."""
-    if not len(found.query) or not disjunct[found.query].any():
-        return found
-    some = np.flatnonzero(disjunct[found.query])
-    keys = np.stack([found.query[some].astype(np.int64), *(r[some] for r in found.rows)], axis=1)
-    _, first = np.unique(keys, axis=0, return_index=True)
-    keep = ~disjunct[found.query]
-    keep[some[first]] = True
-    return Found(found.query[keep], found.turn[keep], [r[keep] for r in found.rows])

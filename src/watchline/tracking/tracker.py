@@ -388,6 +388,8 @@ class Saved(NamedTuple):
     @staticmethod
     def of(blob: bytes, identity: str, stream: str) -> Saved:
         head, (objects, *more) = blobs.unpack(blob)
+        if "stream" not in head:
+            raise InvalidState("the state is one of joins, not of a tracker")
         if head["catalog"] != identity:
             raise InvalidState(
                 "the state belongs to another catalog: name that one, or start with a new"

@@ -1,4 +1,4 @@
-"""Joins of any number of streams: the rows of one position come, and the others are joined one by one.
+"""Joins of any number of streams: rows of one position come, the others are joined one by one.
 
 A tuple is found when its last row comes. Where a stream stands in several positions, that row may
 be in more than one of them: then it counts as the trigger of the first. Partial tuples are columns
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from watchline.evaluate import holds
-from watchline.model import Compare, Conjunction, Query
-from watchline.windowjoin.frame import Frame, Integers, Mask, interval
+from watchline.model import Atom, Compare, Conjunction, Query
+from watchline.windowjoin.frame import Frame, Integers, Keys, Mask, allowed, interval
 from watchline.windowjoin.plan import Life, bare, parted
 
 # Rows that are tried at once.
@@ -62,9 +62,9 @@ class _Chain:
         self._links = [(places[c.left.alias], places[c.right.alias], c) for c in links]
         self._order = self._joined_in()
 
-    def _selected(self, position: int, side: tuple[object, ...]) -> Mask:
+    def _selected(self, position: int, side: tuple[Atom, ...]) -> Mask:
         columns = self._frame.columns(self._sources[position].stream)
-        return holds((Conjunction(side),), columns)  # type: ignore[arg-type]
+        return holds((Conjunction(side),), columns)
 
     def _joined_in(self) -> list[int]:
         """The other positions: those that an equality leads to first, then any comparison."""
@@ -78,8 +78,9 @@ class _Chain:
         return order
 
     def _worth(self, position: int, known: set[int]) -> int:
-        links = [c for a, b, c in self._links if {a, b} <= known | {position} and position in (a, b)]
-        return 2 if any(c.orders == 2 for c in links) else int(bool(links))
+        near = known | {position}
+        orders = [c.orders for a, b, c in self._links if position in (a, b) and {a, b} <= near]
+        return 2 if 2 in orders else int(bool(orders))
 
     def tuples(self) -> Iterator[Tuples]:
         stretch = self._stretches[self._trigger]
@@ -143,7 +144,7 @@ class _Chain:
             if position not in (a, b) or link.orders != 2 or partial[0, other] < 0:
                 continue
             keys = self._keys(a, b, link)
-            mine, theirs = keys if a == position else keys[::-1]
+            mine, theirs = keys if a == position else (keys[1], keys[0])
             rows = rows[mine.known[rows]]
             wanted = partial[:, other]
             both = np.concatenate([mine.keys[rows], theirs.keys[wanted]])
@@ -152,16 +153,14 @@ class _Chain:
             places = codes[: len(rows)] * size + rows
             order = np.argsort(places)
             places, start = places[order], codes[len(rows) :] * size
-            return rows[order], np.searchsorted(places, start + lo), np.searchsorted(places, start + hi)
+            lo, hi = (np.searchsorted(places, start + end) for end in (lo, hi))
+            return rows[order], lo, hi
         return rows, np.searchsorted(rows, lo), np.searchsorted(rows, hi)
 
-    def _keys(self, a: int, b: int, link: Compare) -> tuple[object, ...]:
+    def _keys(self, a: int, b: int, link: Compare) -> tuple[Keys, Keys]:
         streams = self._sources[a].stream, self._sources[b].stream
         return self._frame.linked(streams[0], bare(link.left), streams[1], bare(link.right))
 
     def _compared(self, some: Integers, a: int, b: int, link: Compare) -> Mask:
         left, right = self._keys(a, b, link)
-        x, y = left.keys[some[:, a]], right.keys[some[:, b]]
-        signs = (x > y).astype(np.int64) - (x < y)
-        known = left.known[some[:, a]] & right.known[some[:, b]]
-        return known & ((link.orders >> (signs + 1)) & 1).astype(np.bool_)
+        return allowed(left, some[:, a], right, some[:, b], link.orders)

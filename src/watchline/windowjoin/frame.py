@@ -137,6 +137,14 @@ def whole_and_rest(values: npt.NDArray[np.generic], known: Mask) -> tuple[Intege
     return whole, rest
 
 
+def allowed(left: Keys, rows: Integers, right: Keys, others: Integers, orders: int) -> Mask:
+    """Whether the keys of rows stand in one of these orders to those of others, one by one."""
+    x, y = left.keys[rows], right.keys[others]
+    signs = (x > y).astype(np.int64) - (x < y)
+    known = left.known[rows] & right.known[others]
+    return known & ((orders >> (signs + 1)) & 1).astype(np.bool_)
+
+
 class Interval(NamedTuple):
     """Of each trigger: the partners it may meet, rows[lo:hi] of their stretch."""
 
@@ -144,7 +152,9 @@ class Interval(NamedTuple):
     hi: Integers
 
 
-def partners_before(trigger: Stretch, rows: Integers, partner: Stretch, inclusive: bool) -> Integers:
+def partners_before(
+    trigger: Stretch, rows: Integers, partner: Stretch, inclusive: bool
+) -> Integers:
     """How many partners were processed when these rows came; in a self-join with themselves or
     not."""
     if trigger.stream.name == partner.stream.name:

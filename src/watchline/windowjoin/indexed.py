@@ -1,9 +1,9 @@
 """Pairs of rows as points, queries as boxes: the paper's SJ-Join, and its rival IBS-JS.
 
     sj    (sections 5 and 6) every row in the window is paired with the trigger, and the pairs, as
-          points, are joined with an index of all conditions: selections of both sides, the window as
-          an axis of ages, and the comparison between the streams as a region of the plane of both
-          attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too much, so
+          points, are joined with an index of all conditions: selections of both sides, the window
+          as an axis of ages, and the comparison between the streams as a region of the plane of
+          both attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too much, so
           the comparison is looked at again
     ibs   (7.1) the comparison is joined first, once for all queries that have it; every pair that
           satisfies it then searches the selections in trees, one for each attribute
@@ -15,15 +15,16 @@ about rows without a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from watchline.index import build
+from watchline.index.result import Matches
 from watchline.model import INF, Attribute, InRange, Type
-from watchline.windowjoin.frame import LONGEST, Frame, Integers, Stretch, newest_rank
+from watchline.windowjoin.frame import LONGEST, Frame, Integers, Stretch, allowed, newest_rank
 from watchline.windowjoin.plan import Direction, Member, Shape
 from watchline.windowjoin.probe import BitsDirection, Pairs
 from watchline.windowjoin.sides import Side
@@ -52,13 +53,21 @@ class IndexedDirection:
             Side(stream, [getattr(m, side) for m in self._members])
             for stream, side in zip(self.shape.streams, ("trigger", "partner"), strict=True)
         ]
-        self._axes = [
-            (side, a) for side in (0, 1) for a in _axes([(m.trigger, m.partner)[side] for m in self._members])
-        ]
+        of_sides = zip(*((m.trigger, m.partner) for m in self._members), strict=True)
+        self._axes = [(i, a) for i, atoms in enumerate(of_sides) for a in _axes(atoms)]
         self._sizes = np.minimum([m.size for m in self._members], LONGEST)
         self._aged = len(np.unique(self._sizes)) > 1
         self._exact = np.array([_is_exact(m) for m in self._members])
         self._queries = np.array([m.query for m in self._members], np.int32)
+        # Where boxes alone decide, they are called by their queries.
+        self._is_plain = (
+            not self._is_sj
+            and not self._aged
+            and bool(self._exact.all())
+            and len(np.unique(self._queries)) == len(self._queries)
+        )
+        self._member = np.zeros(int(self._queries.max()) + 1, np.int64)
+        self._member[self._queries] = np.arange(len(self._queries))
         self._index: Any = None
         self._each = 1024
 
@@ -82,10 +91,13 @@ class IndexedDirection:
         """For each pair the end of its queries, and the queries."""
         n = len(rows[0])
         ages = _ages(self.shape, stretches, rows)
-        linked = _linked(frame, self.shape, rows) if self._is_sj else np.ones(n, np.bool_)
         points, whole = self._points(frame, rows, ages)
         if self._index is None:
             whole[:] = False
+        if self._is_plain and whole.all():
+            matches = self._stabbed(points)
+            return matches.offsets[1:], matches.ids
+        linked = _linked(frame, self.shape, rows) if self._is_sj else np.ones(n, np.bool_)
         pair, member = self._searched(points, np.flatnonzero(linked & whole))
         keep = np.ones(len(pair), np.bool_)
         if self._aged:
@@ -107,13 +119,16 @@ class IndexedDirection:
     def _searched(self, points: Doubles, chosen: Integers) -> tuple[Integers, Integers]:
         if not len(chosen):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        matches = self._index.stab(points if len(chosen) == len(points) else points[chosen])
-        counts = np.diff(matches.offsets)
+        matches = self._stabbed(points if len(chosen) == len(points) else points[chosen])
+        pair = np.repeat(chosen, np.diff(matches.offsets))
+        return pair, self._member[matches.ids] if self._is_plain else matches.ids // self._pieces
+
+    def _stabbed(self, points: Doubles) -> Matches:
+        matches = self._index.stab(points)
         # So that the next search finds as much as is good.
-        average = max(len(matches.ids) / len(chosen), 1.0)
+        average = max(len(matches.ids) / len(points), 1.0)
         self._each = int(np.clip(FOUND / average, 64, 1 << 16))
-        member = matches.ids if self._pieces == 1 else matches.ids // self._pieces
-        return np.repeat(chosen, counts), member.astype(np.int64)
+        return matches
 
     def _compared(
         self, pairs: Integers, rows: Any, bits: Any, ages: Integers
@@ -128,9 +143,9 @@ class IndexedDirection:
     # --- boxes and points
 
     def _built(self, frame: Frame) -> Any:
-        columns = [self._bounds(side, a) for side, a in self._axes]
-        lo = np.stack([c[0] for c in columns], axis=1) if columns else np.empty((len(self._members), 0))
-        hi = np.stack([c[1] for c in columns], axis=1) if columns else lo
+        lo, hi = (np.empty((len(self._members), len(self._axes))) for _ in "12")
+        for i, (side, attribute) in enumerate(self._axes):
+            lo[:, i], hi[:, i] = self._bounds(side, attribute)
         if self._is_sj:
             lo, hi = (np.repeat(ends, self._pieces, axis=0) for ends in (lo, hi))
             lo, hi = self._with_pieces(frame, lo, hi)
@@ -140,7 +155,7 @@ class IndexedDirection:
                 hi = np.column_stack([hi, top])
         if not lo.shape[1]:
             return None
-        return build(self._kind, lo, hi)
+        return build(self._kind, lo, hi, self._queries if self._is_plain else None)
 
     def _bounds(self, side: int, attribute: Attribute) -> tuple[Doubles, Doubles]:
         lo, hi = np.full(len(self._members), -INF), np.full(len(self._members), INF)
@@ -156,7 +171,8 @@ class IndexedDirection:
         if link is None:
             return lo, hi
         values, known = _values(frame, self.shape.streams[0], link.left)
-        cuts = np.quantile(values[known], np.arange(1, self._pieces) / self._pieces) if known.any() else []
+        parts = np.arange(1, self._pieces) / self._pieces
+        cuts = np.quantile(values[known], parts) if known.any() else np.empty(0)
         borders = np.unique(np.concatenate([[-INF], cuts, [INF]]))
         borders = np.concatenate([borders, np.full(self._pieces + 1 - len(borders), INF)])
         a, b = borders[:-1], borders[1:]
@@ -206,7 +222,7 @@ def _cut_link(shape: Shape) -> Any:
     return next(fit, None)
 
 
-def _axes(members: list[tuple[Any, ...]]) -> list[Attribute]:
+def _axes(members: Iterable[tuple[Any, ...]]) -> list[Attribute]:
     found = {a.attribute: None for atoms in members for a in atoms if isinstance(a, InRange)}
     return list(found)
 
@@ -240,9 +256,7 @@ def _linked(frame: Frame, shape: Shape, rows: Any) -> Mask:
     found = np.ones(len(rows[0]), np.bool_)
     for left, right, orders in shape.links:
         a, b = frame.linked(shape.streams[0], left, shape.streams[1], right)
-        x, y = a.keys[rows[0]], b.keys[rows[1]]
-        signs = (x > y).astype(np.int64) - (x < y)
-        found &= a.known[rows[0]] & b.known[rows[1]] & ((orders >> (signs + 1)) & 1).astype(bool)
+        found &= allowed(a, rows[0], b, rows[1], orders)
     return found
 
 

@@ -24,18 +24,23 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.vector import ONES, SLACK, leaf, lowest, ones, pick
-from watchline.model import RangeWindow
+from watchline.index.vector import SLACK, leaf, lowest, ones, pick_block, prefetch
+from watchline.model import InRange
 from watchline.windowjoin.frame import LONGEST, Frame, Integers, Keys, Mask, interval, newest_rank
-from watchline.windowjoin.plan import Direction, Link, Shape
+from watchline.windowjoin.plan import Direction, Link, Member, Shape
 from watchline.windowjoin.sides import Side, Words
 
 Small = npt.NDArray[np.int32]
 
 BLOCK = 256
-# Answers that are told at once; a trigger's own are never parted.
-CHUNK = 1 << 21
+# Answers that are told at once: so many as are still in the processor's cache when they are read.
+CHUNK = 1 << 18
 EQUAL, ORDERED, EVERY = range(3)
+# Partners whose bits are asked for before they are tried.
+AHEAD = 3
+# Where a probe stopped: at which trigger, how many partners it has to try and how many it has
+# tried, and how many partners are in chains.
+AT, COUNT, TRIED, ENTERED = range(4)
 
 
 class Pairs(NamedTuple):
@@ -57,6 +62,11 @@ class Triggers(NamedTuple):
     hi: Integers
     now: Integers
     bits: Words
+
+    def where(self, kept: Mask) -> Triggers:
+        return Triggers(
+            self.row[kept], self.lo[kept], self.hi[kept], self.now[kept], self.bits[kept]
+        )
 
 
 class Partners(NamedTuple):
@@ -111,8 +121,8 @@ class BitsDirection:
 
     def __init__(self, direction: Direction):
         self.shape = direction.shape
-        listed = sorted(direction.members, key=lambda m: (-m.size, m.query))
-        self._window = max((m.window for m in listed), key=lambda w: _size(w))
+        listed = sorted(direction.members, key=_rank)
+        self._window = listed[0].window
         self._sides = tuple(
             Side(stream, [getattr(m, side) for m in listed])
             for stream, side in zip(self.shape.streams, ("trigger", "partner"), strict=True)
@@ -124,7 +134,8 @@ class BitsDirection:
         padded[: len(numbers)] = numbers
         upto = np.searchsorted(-sizes, -distinct, side="right")
         self._members = Members(padded, distinct, upto.astype(np.int64))
-        self._out = Out(*(np.empty(0, t) for t in (np.int32, np.int32, np.int64, np.int32)))
+        none = np.empty(0, np.int32)
+        self._out = Out(none, none, np.empty(0, np.int64), none)
 
     def pairs(self, frame: Frame) -> Iterator[Pairs]:
         """What the fresh rows of the trigger's stream find, in the order of their coming."""
@@ -140,20 +151,20 @@ class BitsDirection:
         for left, right in keys:
             fit &= left.known[triggers.row]
             known &= right.known
-        triggers = Triggers(*(column[fit] for column in triggers))
+        triggers = triggers.where(fit)
         then = partner.times if shape.is_range else np.arange(len(partner))
-        partners = Partners(then, self._sides[1].bits(frame), known)
+        partners = Partners(then, self._sides[1].bits(frame).ravel(), known)
         ways, links = _ways(shape.links, keys, triggers.row, known)
         room = int((triggers.hi - triggers.lo).max(initial=0))
         some = np.empty(room + SLACK, np.int32)
-        at, entered = 0, int(triggers.lo.min(initial=0))
-        while at < len(triggers.row):
-            at, entered, pairs, answers, *out = _probe(
-                triggers, partners, links, ways, self._members, at, entered, some, self._out, CHUNK
+        state = np.array([0, 0, 0, triggers.lo.min(initial=0)], np.int64)
+        while state[AT] < len(triggers.row):
+            pairs, answers, *out = _probe(
+                triggers, partners, links, ways, self._members, state, some, self._out
             )
             self._out = Out(*out)
-            columns = (column[:pairs] for column in self._out[:3])
-            yield Pairs(shape, *columns, self._out.ids[:answers])
+            first, second, ends, ids = self._out
+            yield Pairs(shape, first[:pairs], second[:pairs], ends[:pairs], ids[:answers])
 
     def _triggers(self, frame: Frame) -> Triggers:
         shape = self.shape
@@ -165,11 +176,15 @@ class BitsDirection:
         now = trigger.times[rows] if shape.is_range else newest_rank(trigger, rows, partner)
         bits = self._sides[0].fresh_bits(frame)[rows - trigger.fresh]
         some = (lo < hi) & bits.any(axis=1)
-        return Triggers(*(column[some] for column in (rows, lo, hi, now, bits)))
+        return Triggers(rows, lo, hi, now, bits).where(some)
 
 
-def _size(window: Any) -> int:
-    return window.length if isinstance(window, RangeWindow) else window.rows
+def _rank(member: Member) -> tuple[Any, ...]:
+    """Where a member stands: windows decide; then selections that are alike stand together, so that
+    a trigger has few words, and these full."""
+    ranges = (a for a in member.trigger if isinstance(a, InRange))
+    first = [(a.attribute.name, a.range.lo, a.range.hi) for a in ranges][:1]
+    return (-member.size, first, member.query)
 
 
 def _ways(
@@ -185,10 +200,10 @@ def _ways(
     narrow = np.flatnonzero(np.isin(orders, (1, 3, 4, 6)))
     if len(equal):
         buckets = 1 << max(int(2 * len(known)).bit_length(), 4)
-        hashed = [_hashed(side[equal], buckets) for side in (left, right)]
+        of, to = (_hashed(side[equal], buckets) for side in (left, right))
         head = np.full(buckets, -1, np.int32)
         before = np.empty(len(known), np.int32)
-        ways = Ways(EQUAL, *hashed, head, before, none, few, few, few)
+        ways = Ways(EQUAL, of, to, head, before, none, few, few, few)
     elif len(narrow):
         same = [i for i in narrow if links[i].right == links[narrow[0]].right]
         # Keys of strings or of mixed numbers are of one link alone.
@@ -229,48 +244,73 @@ def _probe(
     links: Links,
     ways: Ways,
     members: Members,
-    at: int,
-    entered: int,
+    state: Integers,
     some: Small,
     out: Out,
-    chunk: int,
 ) -> Any:  # pragma: no cover - compiled
-    """From trigger `at` on, until there are many answers: where it stopped, how many partners are
-    in chains, pairs, answers, and the arrays these are in."""
+    """From where it stopped, until there are many answers: the numbers of pairs and answers, and
+    the arrays they are in."""
     words = triggers.bits.shape[1]
     which, what = np.empty(words, np.int64), np.empty(words, np.uint64)
     first, second, ends, ids = out
     pairs, n = 0, 0
-    while at < len(triggers.row) and n < chunk:
+    while state[AT] < len(triggers.row):
+        at = state[AT]
         filled = _not_empty(triggers.bits, at, which, what)
-        lo, hi = triggers.lo[at], triggers.hi[at]
-        if ways.kind == EQUAL:
-            entered = _enter(ways, partners.known, entered, hi)
-            count = _chained(ways, at, lo, some)
-        elif ways.kind == ORDERED:
-            count = _banded(ways, links, at, lo, hi, some)
-        else:
-            count = 0
-            for p in range(lo, hi):
-                some[count] = p
-                count += partners.known[p]
+        if state[TRIED] == 0:
+            state[COUNT] = _candidates(triggers, partners, links, ways, state, some)
+        count = state[COUNT]
         if pairs + count > len(first):
             size = max(2 * len(first), pairs + count, 1024)
             first, second = _grown(first, size, pairs), _grown(second, size, pairs)
             ends = _grown(ends, size, pairs)
-        for i in range(count):
+        i = state[TRIED]
+        while i < count and n < CHUNK:
             p = np.int64(some[i])
+            _fetch(partners.bits, np.int64(some[min(i + AHEAD, count - 1)]), words)
+            i += 1
             if not _linked(links, at, p):
                 continue
             if n + 64 * filled + SLACK > len(ids):
                 ids = _grown(ids, max(2 * len(ids), n + 64 * filled + SLACK, 1024), n)
             limit = _alive(members, triggers.now[at] - partners.then[p])
-            end = _answers(members.query, which, what, filled, partners.bits, p, limit, ids, n)
+            start = p * words
+            end = _answers(members.query, which, what, filled, partners.bits, start, limit, ids, n)
             if end > n:
                 first[pairs], second[pairs], ends[pairs] = triggers.row[at], p, end
                 pairs, n = pairs + 1, end
-        at += 1
-    return at, entered, pairs, n, first, second, ends, ids
+        state[TRIED] = i
+        if i == count:
+            state[AT], state[TRIED] = at + 1, 0
+        if n >= CHUNK:
+            break
+    return pairs, n, first, second, ends, ids
+
+
+@leaf()
+def _fetch(bits: Words, row: int, words: int) -> None:  # pragma: no cover - compiled
+    """Ask for the bits of a partner that is tried soon; a line of memory has eight words."""
+    for w in range(0, words, 8):
+        prefetch(bits, row * words + w)
+
+
+@leaf()
+def _candidates(
+    triggers: Triggers, partners: Partners, links: Links, ways: Ways, state: Integers, some: Small
+) -> int:  # pragma: no cover - compiled
+    """Partners of the trigger where the probe is; how many there are."""
+    at = state[AT]
+    lo, hi = triggers.lo[at], triggers.hi[at]
+    if ways.kind == EQUAL:
+        state[ENTERED] = _enter(ways, partners.known, state[ENTERED], hi)
+        return _chained(ways, at, lo, some)
+    if ways.kind == ORDERED:
+        return _banded(ways, links, at, lo, hi, some)
+    count = 0
+    for p in range(lo, hi):
+        some[count] = p
+        count += partners.known[p]
+    return count
 
 
 @nb.njit(cache=True, nogil=True)
@@ -391,12 +431,12 @@ def _answers(
     limit: int,
     ids: Small,
     n: int,
-) -> int:  # pragma: no cover - compiled
+) -> np.int64:  # pragma: no cover - compiled
     """The queries of the bits that both rows have, among the first `limit` members."""
     at = np.uint64(n)
     for i in range(filled):
         w = which[i]
-        word = what[i] & bits[p, w]
+        word = what[i] & bits[p + w]
         if 64 * w + 64 > limit:
             left = limit - 64 * w
             if left <= 0:
@@ -411,8 +451,8 @@ def _answers(
                 at += np.uint64(1)
                 word &= word - np.uint64(1)
             continue
-        for b in range(8):
-            byte = (word >> np.uint64(8 * b)) & np.uint64(255)
-            pick(ids, at, query, first + np.uint64(8 * b), byte)
-            at += ONES[byte]
+        for b in range(0, 64, 16):
+            some = (word >> np.uint64(b)) & np.uint64(0xFFFF)
+            pick_block(ids, at, query, first + np.uint64(b), some)
+            at += np.uint64(ones(some))
     return np.int64(at)

@@ -1,10 +1,10 @@
 """Which members' selections each row satisfies: a bit for every row and member.
 
 A direction has two such sides, for the rows that come and for those that wait. The bits of a row
-are found once, when it is first met, and kept beside it while windows hold it; a pair then satisfies
-the members in the intersection of two rows' bits, sixty-four at a time. Numbers and single strings
-are ranges of keys, compared by a kernel; any other atom is evaluated once for all members that
-have it. Cost of a row: its members' ranges.
+are found once, when it is first met, and kept beside it while windows hold it; a pair then
+satisfies the members in the intersection of two rows' bits, sixty-four at a time. Numbers and
+single strings are ranges of keys, compared by a kernel; any other atom is evaluated once for all
+members that have it. Cost of a row: its members' ranges.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Side:
         atoms: dict[Atom, list[int]] = {}
         for number, member in enumerate(members):
             for atom in member:
-                if isinstance(atom, InRange) or _is_one_string(atom):
+                if isinstance(atom, InRange) or (isinstance(atom, OneOf) and _is_one_string(atom)):
                     axes.setdefault(atom.attribute, []).append((number, atom))
                 else:
                     atoms.setdefault(atom, []).append(number)
@@ -76,7 +76,7 @@ class Side:
 
     def _ends(self, atom: InRange | OneOf) -> tuple[int, int]:
         if isinstance(atom, OneOf):
-            code = self._strings[atom.attribute].index(atom.values[0])
+            code = self._strings[atom.attribute].index(str(atom.values[0]))
             return code, code
         lo, hi = atom.range.lo, atom.range.hi
         if atom.attribute.type is Type.DOUBLE:
@@ -142,9 +142,7 @@ def members_mask(count: int, words: int) -> Words:
 
 
 def _is_one_string(atom: Atom) -> bool:
-    return (
-        isinstance(atom, OneOf) and atom.attribute.type is Type.STRING and len(atom.values) == 1
-    )
+    return isinstance(atom, OneOf) and atom.attribute.type is Type.STRING and len(atom.values) == 1
 
 
 def _strings(of: list[tuple[int, InRange | OneOf]]) -> list[str]:
@@ -170,7 +168,8 @@ def _fill(
                 if bounds.has[a, w] == 0:
                     continue
                 if known[a, i]:
-                    word &= _within(lo[a, first : first + 64], last[a, first : first + 64], keys[a, i])
+                    end = first + 64
+                    word &= _within(lo[a, first:end], last[a, first:end], keys[a, i])
                 else:
                     word &= ~bounds.has[a, w]
             for a in range(len(true)):
