@@ -160,7 +160,7 @@ def test_killed_and_restarted(folder: Path) -> None:
     catalog = Catalog(folder / "catalog")
     for query in QUERIES[2:]:
         catalog.execute(f"DROP QUERY {query.split()[2]}")
-    for name, count in {"r": 24, "s": 12}.items():
+    for name, count in {"r": 14, "s": 7}.items():
         rows = ROWS[name]
         for path in (folder / name).iterdir():
             path.unlink()
