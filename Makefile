@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo alerts tour test check bench format lock clean
+.PHONY: help setup demo burst alerts tour test check bench format lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -9,6 +9,9 @@ setup:  ## create .venv with the pinned dependencies
 
 demo: setup  ## a city of 5,000 vehicles on Spark against 2,300 queries; leaves demo.png, demo.gif
 	@.venv/bin/python -m examples.city
+
+burst: setup  ## a match ends: memory under a bound, accuracy falls and recovers; leaves burst.png
+	@.venv/bin/python -m examples.burst
 
 alerts: setup  ## prices of 2,000 symbols on Spark against 20,000 alerts; leaves alerts.png
 	@.venv/bin/python -m examples.alerts
@@ -27,6 +30,7 @@ bench: setup  ## run the benchmarks and print their tables
 	@.venv/bin/python -m bench.border
 	@.venv/bin/python -m bench.catalog
 	@.venv/bin/python -m bench.indexes
+	@.venv/bin/python -m bench.joins
 	@.venv/bin/python -m bench.matches
 	@.venv/bin/python -m bench.moving
 	@.venv/bin/python -m bench.shedding

@@ -28,7 +28,10 @@ from watchline.moving.tables import BOX, FIRST, NO_SHAPE, ROW, Told
 
 OBJECTS, STEP = 110_000, 0.001
 # Networks that are not ours to give away; without them there is a town.
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = next(
+    (up / "shared" / "data" for up in Path(__file__).parents if (up / "shared" / "data").exists()),
+    Path("shared/data"),
+)
 # Queries that are opened at once: large ones find much.
 OPENED = 1_000
 
@@ -159,6 +162,7 @@ class Watched:
     focal: Integers
     centre: Doubles
     numbers: Integers
+    significant: bool = False
     # What the queries hold at first: pairs of a query and an object, as one number each.
     opened: list[Integers] = field(default_factory=list)
     entered: int = 0
@@ -174,7 +178,7 @@ class Watched:
             updates.who.astype(np.int64),
             np.zeros((n, 1), np.uint64),
             np.zeros((n, 0)),
-            np.zeros(0, np.int64),
+            np.zeros(n if self.significant else 0, np.int64),
         )
 
     def pairs(self, told: Told) -> Integers:
@@ -219,15 +223,17 @@ def watched(
     keep: bool = True,
     centre: Doubles | None = None,
     seed: int = 3,
+    significant: bool = False,
 ) -> Watched:
     """An operator over objects at these places, whose queries have their answers; `keep` these.
-    Queries that stay are anywhere, or at these centres."""
+    Queries that stay are anywhere, or at these centres. `significant`: it counts who looks at an
+    object, and would let go of those that nobody looks at; but something else holds them all."""
     rng = np.random.default_rng(seed)
     n, objects = asked.queries, len(place)
-    operator = Operator(pa.int64(), side=side)
+    operator = Operator(pa.int64(), side=side, significant=significant)
     slots = operator.enrol(pa.array(np.arange(objects)), np.ones(objects, np.bool_))
     bits, values = np.zeros((objects, 1), np.uint64), np.zeros((objects, 0))
-    operator.seat(slots, place, np.arange(objects), bits, values)
+    operator.seat(slots, place, np.arange(objects), bits, values, int(significant))
     focal = rng.permutation(objects)[:n]
     centre = rng.random((n, 2)) if centre is None else centre
     none, nobody = pa.nulls(n, pa.int64()), np.full(n, -1, np.int32)
@@ -251,7 +257,7 @@ def watched(
     roles = (nobody, places) if asked.k else (places, nobody)
     waits, since = np.zeros(n, np.uint8), np.full(n, FIRST)
     numbers = operator.register(queries, roles, np.full(n, -1), waits, since)
-    made = Watched(operator, slots, asked, focal, centre, numbers)
+    made = Watched(operator, slots, asked, focal, centre, numbers, significant)
     for first in range(0, n, OPENED):
         told = operator.open(numbers[first : first + OPENED])
         made.entered += len(told.event)

@@ -27,6 +27,8 @@ COLOURS = {
     "walk": "#8a8a8a",
     "batch": "#1f5fa8",
     "immediate": "#6fa3d8",
+    "bits": "#1f5fa8",
+    "sj": "#c98a1b",
     "ibs": "#b3433f",
     "ibs, row by row": "#d99a97",
     "counting": "#c98a1b",
@@ -59,6 +61,8 @@ MARKERS = {
     "cells": "v",
 }
 INK = "#333333"
+SERIES = ("#b3433f", "#1f5fa8", "#c98a1b", "#2f7d5b", "#8a8a8a", "#6fa3d8", "#d99a97", "#4f8a4c")
+DIAGONAL = "the diagonal"
 
 mpl.rcParams.update(
     {
@@ -142,6 +146,35 @@ def curves(
     _axes(place, "", unit)
     place.set_xlabel(axis)
     _save(figure, path, title)
+
+
+FORMULA = ", formula"
+
+
+def even(
+    path: Path,
+    title: str,
+    panels: Sequence[tuple[str, str, str, Sequence[float], Mapping[str, Line]]],
+) -> None:
+    """Panels side by side over even axes: title, axis, unit, xs and lines of each, with its own
+    legend and the colours in turn. A formula is dashed, in the colour of what it is for."""
+    figure = Figure(figsize=(3.8 * len(panels) + 0.2, 3.2), layout="constrained")
+    places = figure.subplots(1, len(panels), squeeze=False)[0]
+    for place, (name, axis, unit, xs, lines) in zip(places, panels, strict=True):
+        kinds = [kind for kind in lines if kind != DIAGONAL and not kind.endswith(FORMULA)]
+        colours = dict(zip(kinds, SERIES, strict=False)) | {DIAGONAL: INK}
+        for kind, line in lines.items():
+            of = kind.removesuffix(FORMULA)
+            dashed = kind == DIAGONAL or of != kind
+            style: dict[str, Any] = {"lw": 0.9, "ls": (0, (4, 3))} if dashed else {}
+            marker = "o" if len(xs) < 20 and not dashed else ""
+            place.plot(xs, _gaps(line), color=colours[of], marker=marker, label=kind, **style)
+        _axes(place, name, unit)
+        place.set_xlabel(axis)
+        place.legend(fontsize=7)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None}, dpi=150)
 
 
 def scatter(

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from rich import box
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -22,17 +23,19 @@ from examples.standing import Ask
 
 # Rates are of the last few batches.
 FEW = 5
-SHOWN = 9
 
 
 class Board:
     """Figures of the batches, the newest changes in words, and queries that came and went."""
 
+    # So many of the newest changes.
+    shown_changes = 9
+
     def __init__(self, console: Console, asks: dict[str, Ask], ticks: int):
         self._console, self._asks, self._ticks = console, asks, ticks
         self.tick = 0
         self.batches: list[Any] = []
-        self._news: deque[tuple[int, str]] = deque(maxlen=SHOWN)
+        self._news: deque[tuple[int, str]] = deque(maxlen=self.shown_changes)
         self._notes: deque[str] = deque(maxlen=4)
         self._known: dict[str, Ask] = {}
         # Queries of a second terminal, and what is in their answers.
@@ -72,6 +75,8 @@ class Board:
 
     def tell(self, changes: pa.Table) -> None:
         """Show one change of each sort, and all that happens to queries of a second terminal."""
+        if not changes.num_rows:
+            return
         # Dropped queries stay known: their last changes come after they are gone.
         self._known |= self._asks
         known = pc.is_in(changes["query_id"], value_set=pa.array(list(self._known), pa.string()))
@@ -115,16 +120,20 @@ class Board:
         )
 
     def __rich__(self) -> Group:
-        bar = ProgressBar(total=self._ticks, completed=self.tick)
-        body = Table.grid(padding=(0, 2), expand=True)
-        body.add_column(ratio=2)
-        body.add_column(ratio=3)
-        body.add_row(self._figures(), self._changes())
-        parts: list[Any] = [bar, body]
+        # A bar alone does not end its line.
+        bar = Padding(ProgressBar(total=self._ticks, completed=self.tick), 0)
+        parts: list[Any] = [bar, *self._body()]
         if self._notes:
             parts.append(Text("\n".join(self._notes), style="cyan"))
         parts += [Text(line, style="bold magenta") for line in self._yours_lines()]
         return Group(*parts)
+
+    def _body(self) -> list[Any]:
+        body = Table.grid(padding=(0, 2), expand=True)
+        body.add_column(ratio=2)
+        body.add_column(ratio=3)
+        body.add_row(self._figures(), self._changes())
+        return [body]
 
     def _figures(self) -> Panel:
         latency = self.batches[-1].seconds * 1e3 if self.batches else 0.0
@@ -152,7 +161,7 @@ class Board:
         lines.add_column(no_wrap=True)
         for sign, words in self._news:
             lines.add_row(Text("+", "green") if sign > 0 else Text("-", "red"), words)
-        return Panel(lines, title="newest changes", box=box.ROUNDED, height=SHOWN + 2)
+        return Panel(lines, title="newest changes", box=box.ROUNDED, height=self.shown_changes + 2)
 
     def _yours_lines(self) -> Iterator[str]:
         for query, answer in self._yours.items():

@@ -11,26 +11,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from rich.console import Console
 
 import watchline as wl
-from examples import maps, standing, truth
+from examples import live, maps, standing, truth
 from examples.board import Board
 from examples.standing import Ask
 from watchline import roads
 from watchline.roads.network import KMH
-from watchline.spark import job as jobs
-from watchline.spark.sink import committed_files
 
 VEHICLES, TICKS, SHARDS = 5_000, 72, 2
 # Seconds of a tick, by the city's clock and by ours.
@@ -53,12 +47,9 @@ CONVOYS, CUSTOMERS, RANKS = 200, 60, 40
 class City:
     """The roads, where every vehicle is at each tick, and the files that Spark reads."""
 
-    def __init__(self, network: roads.Network, folder: Path):
+    def __init__(self, traffic: roads.Traffic, folder: Path):
         self._folder, self._rng = folder, np.random.default_rng(SEED)
-        made = roads.traffic(
-            network, VEHICLES, TICKS, kinds=KINDS, interval=INTERVAL, phases=5, unit=True, seed=SEED
-        )
-        self.network, self.ticks = made.network, list(made)
+        self.network, self.ticks = traffic.network, list(traffic)
         first = self.ticks[0]
         kinds = zip(first["id"].to_pylist(), first["kind"].to_pylist(), strict=True)
         # Those of the first tick by their names.
@@ -68,11 +59,15 @@ class City:
 
     def write(self, tick: int) -> int:
         """The rows of a tick as a file that appears at once; how many there are."""
-        rows = pa.concat_tables([self.ticks[tick], self._broken(tick), self._delayed(tick)])
+        rows = self.rows(tick)
         hidden = self._folder / f".{tick:04}.parquet"
         pq.write_table(rows, hidden)
         os.rename(hidden, self._folder / f"{tick:04}.parquet")
         return int(rows.num_rows)
+
+    def rows(self, tick: int) -> pa.Table:
+        """What is reported in a tick."""
+        return pa.concat_tables([self.ticks[tick], self._broken(tick), self._delayed(tick)])
 
     def _broken(self, tick: int) -> pa.Table:
         """A few vehicles report once more, without a place: such rows are rejected."""
@@ -102,6 +97,12 @@ class City:
         far = np.hypot(*(end - begin))
         central = (np.abs(end - 0.5) < 0.25).all(axis=0)
         return cars[int(np.argmax(np.where(central, far, -1.0)))]
+
+
+def traffic(network: roads.Network) -> roads.Traffic:
+    return roads.traffic(
+        network, VEHICLES, TICKS, kinds=KINDS, interval=INTERVAL, phases=5, unit=True, seed=SEED
+    )
 
 
 def _places(rows: pa.Table, vehicles: list[int]) -> standing.Places:
@@ -173,48 +174,23 @@ def warm_up(catalog: wl.Catalog, city: City) -> None:
         tracker.process(rows)
 
 
-def start(spark: Any, catalog: wl.Catalog, folder: Path) -> Any:
-    """The query on Spark: files in, changes out."""
-    rows = spark.readStream.schema(jobs.schema_of(catalog.stream("cars"))).parquet(
-        str(folder / "in")
-    )
-    changes = wl.changes(rows, catalog, "cars", shards=SHARDS, state=folder / "state")
-    return (
-        changes.writeStream.format("parquet")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .start(str(folder / "out"))
-    )
-
-
-def drive(city: City, visitors: Visitors, query: Any, board: Board, out: Path) -> None:
+def drive(city: City, visitors: Visitors, stream: live.Stream, board: Board) -> None:
     """Tick by tick: visitors, a file, and what Spark has done with those before."""
-    written, seen = 0, set[str]()
-    for tick in range(TICKS):
-        until = time.monotonic() + PACE
+    written = 0
+
+    def follow() -> bool:
+        batches, changes = stream.news()
+        board.add(batches)
+        board.tell(changes)
+        return written - board.rows <= AHEAD * VEHICLES
+
+    for tick in live.paced(TICKS, PACE, follow):
         if note := visitors.act(tick):
             board.note(note)
         board.tick = tick + 1
         written += city.write(tick)
-        while True:
-            follow(query, board, out, seen)
-            behind = written - board.rows > AHEAD * VEHICLES
-            if time.monotonic() >= until and not behind:
-                break
-            time.sleep(0.05)
-    query.processAllAvailable()
-    follow(query, board, out, seen)
-
-
-def follow(query: Any, board: Board, out: Path, seen: set[str]) -> None:
-    """The batches that are new, and some of their changes."""
-    if failed := jobs.failure(query):
-        raise failed
-    fresh = jobs.progress(query, board.last)
-    board.add(fresh)
-    files = [file for file in committed_files(str(out)) if file not in seen] if fresh else []
-    if files:
-        seen.update(files)
-        board.tell(ds.dataset(files, format="parquet").to_table())
+    stream.finish()
+    follow()
 
 
 def verify(city: City, asks: dict[str, Ask], changes: pa.Table, console: Console) -> truth.Answers:
@@ -238,14 +214,10 @@ def hint(folder: Path, vehicle: int) -> str:
 
 
 def run(folder: Path, network: roads.Network, console: Console) -> None:
-    began = time.monotonic()
-
-    def say(text: str) -> None:
-        console.print(f"{time.monotonic() - began:5.1f} s  {text}", highlight=False)
-
+    say = live.clock(console)
     say("driving through the town; the first time this compiles kernels")
     (folder / "in").mkdir(parents=True)
-    city = City(network, folder / "in")
+    city = City(traffic(network), folder / "in")
     traveller = city.traveller()
     asks = {ask.id: ask for ask in all_asks(city, traveller)}
     catalog = wl.Catalog(folder / "catalog")
@@ -257,16 +229,16 @@ def run(folder: Path, network: roads.Network, console: Console) -> None:
     warm_up(catalog, city)
     say("starting Spark")
     spark = wl.session(f"local[{SHARDS}]", app_name="watchline demo")
-    query = start(spark, catalog, folder)
+    stream = live.start(spark, catalog, folder, SHARDS)
     say("running; add a query from a second terminal, the taxis around a car wherever it drives:\n")
     console.print(hint(folder, traveller) + "\n", highlight=False, soft_wrap=True)
     board = Board(console, asks, TICKS)
     visitors = Visitors(catalog, asks, city, f"taxis{traveller}")
     with board.shown():
-        drive(city, visitors, query, board, folder / "out")
-    query.stop()
+        drive(city, visitors, stream, board)
+    stream.stop()
     spark.stop()
-    changes = ds.dataset(committed_files(str(folder / "out")), format="parquet").to_table()
+    changes = stream.changes()
     answers = verify(city, asks, changes, console)
     scene = maps.Scene(city.network, city.ticks, asks, answers, changes, traveller)
     maps.still(scene, Path("demo.png"))
@@ -288,12 +260,8 @@ def main() -> None:
         "--network", nargs=2, metavar=("NODES", "EDGES"), help="Parquet files of other roads"
     )
     given = parser.parse_args()
-    folder = Path(os.environ.get("WATCHLINE_DEMO", "demo-run")).absolute()
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
+    with live.folder() as folder:
         run(folder, read_network(given.network), Console())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

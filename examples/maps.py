@@ -60,7 +60,7 @@ def still(scene: Scene, path: Path) -> None:
     convoy = figure.add_axes((0.668, 0.075, 0.31, 0.42))
     places = scene.where()
     for axes in (city, near, convoy):
-        _paper(axes, scene.network)
+        paper(axes, scene.network)
         _vehicles(axes, places, 4 if axes is city else 26)
     shades = _fences(city, scene)
     chosen = _typical(scene, places)
@@ -71,10 +71,10 @@ def still(scene: Scene, path: Path) -> None:
     city.set(xlim=(-0.005, 1.005), ylim=(-0.005, 1.005))
     _look_at(near, places[scene.customer], _reach(scene, places))
     _look_at(convoy, places[chosen.focal or 0], 0.9 * chosen.numbers[0])
-    _title(near, f"{places[scene.customer][2]} {scene.customer} and its five nearest taxis", 11)
+    title(near, f"{places[scene.customer][2]} {scene.customer} and its five nearest taxis", 11)
     members = len(scene.answers.get(chosen.id, ()))
-    _title(convoy, f"{chosen.name} and the {members} vehicles in its convoy box", 11)
-    _title(
+    title(convoy, f"{chosen.name} and the {members} vehicles in its convoy box", 11)
+    title(
         city,
         f"{len(places):,} vehicles, {len(scene.asks):,} standing queries,"
         f" {scene.changes.num_rows:,} changes",
@@ -85,7 +85,7 @@ def still(scene: Scene, path: Path) -> None:
     pyplot.close(figure)
 
 
-def _paper(axes: Any, network: Network) -> None:
+def paper(axes: Any, network: Network) -> None:
     """The roads, and nothing else that draws the eye."""
     axes.set(xticks=[], yticks=[], aspect="equal", facecolor=PAPER)
     for spine in axes.spines.values():
@@ -93,7 +93,7 @@ def _paper(axes: Any, network: Network) -> None:
     _roads(axes, network)
 
 
-def _title(axes: Any, text: str, size: int) -> None:
+def title(axes: Any, text: str, size: int) -> None:
     axes.set_title(text, fontsize=size, color=INK, loc="left")
 
 
@@ -184,10 +184,10 @@ def _look_at(axes: Any, place: Place, half: float) -> None:
 
 
 def _legend(figure: Any, shades: Any) -> None:
-    dots = [_dot("o", colour, kind) for kind, colour in COLOURS.items()]
+    dots = [dot("o", colour, kind) for kind, colour in COLOURS.items()]
     others = [
-        _dot("*", CUSTOMER, "a customer, its taxis"),
-        _dot("D", CONVOY, "a convoy, its box"),
+        dot("*", CUSTOMER, "a customer, its taxis"),
+        dot("D", CONVOY, "a convoy, its box"),
     ]
     look = {"frameon": False, "fontsize": 10, "labelcolor": INK, "columnspacing": 1.4}
     figure.legend(handles=[*dots, *others], loc=(0.012, 0.018), ncols=6, **look)
@@ -199,7 +199,7 @@ def _legend(figure: Any, shades: Any) -> None:
     bar.ax.tick_params(labelsize=8, colors=INK, length=0)
 
 
-def _dot(marker: str, colour: str, label: str) -> Line2D:
+def dot(marker: str, colour: str, label: str) -> Line2D:
     return Line2D([], [], marker=marker, color=colour, linestyle="", markersize=7, label=label)
 
 
@@ -210,7 +210,7 @@ def animation(scene: Scene, path: Path) -> None:
     """The last ticks: the customer in the middle, lines to those who are nearest by the changes."""
     figure, axes = pyplot.subplots(figsize=(4.6, 4.8), facecolor=PAPER)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
-    _paper(axes, scene.network)
+    paper(axes, scene.network)
     dots = axes.scatter([], [], s=16, linewidths=0, zorder=3)
     lines = LineCollection([], colors=CUSTOMER, linewidths=1.8, zorder=4)
     axes.add_collection(lines)

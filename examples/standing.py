@@ -40,11 +40,15 @@ class Ask(NamedTuple):
     focal: int | None = None
     # What it belongs to, for the view: "fence 12", "car 3".
     name: str = ""
+    # The least part of its answer that it demands when load is shed.
+    accuracy: float | None = None
 
     @property
     def statement(self) -> str:
         where = f" WHERE kind = '{self.kind}'" if self.kind else ""
-        return f"CREATE OR REPLACE QUERY {self.id} AS SELECT * FROM cars{where} {self._clause}"
+        least = f" ACCURACY {self.accuracy}" if self.accuracy else ""
+        asked = f"SELECT * FROM cars{where} {self._clause}{least}"
+        return f"CREATE OR REPLACE QUERY {self.id} AS {asked}"
 
     @property
     def _clause(self) -> str:
@@ -82,6 +86,7 @@ WHY = {
     "registered": " (a new query)",
     "dropped": " (the query changed)",
     "expired": " (fell silent)",
+    "shed": " (too much to keep)",
 }
 
 
@@ -145,7 +150,8 @@ def ranks(places: Places) -> list[Ask]:
 
 def register(catalog: wl.Catalog, asks: list[Ask]) -> None:
     """Boxes as columns, those of each kind in one commit; all others as one script."""
-    fences = [ask for ask in asks if ask.form == "box" and ask.focal is None]
+    boxes = [ask for ask in asks if ask.form == "box" and ask.focal is None]
+    fences = [ask for ask in boxes if ask.accuracy is None]
     for kind in sorted({ask.kind or "" for ask in fences}):
         some = [ask for ask in fences if (ask.kind or "") == kind]
         x1, y1, x2, y2 = np.array([ask.numbers for ask in some]).T

@@ -65,6 +65,22 @@ def replay(changes: pa.Table) -> Answers:
     return answers
 
 
+class Ledger:
+    """Answers that follow the changes one by one."""
+
+    def __init__(self) -> None:
+        self.answers: Answers = {}
+
+    def follow(self, changes: pa.Table) -> None:
+        columns = (changes[name].to_pylist() for name in ("query_id", "object_id", "sign"))
+        for query, vehicle, sign in zip(*columns, strict=True):
+            inside = self.answers.setdefault(query, set())
+            if (vehicle in inside) == (sign > 0):
+                twice = "entered it twice" if sign > 0 else "left it, but was not in it"
+                raise Disagreement(f"{query}: vehicle {vehicle} {twice}")
+            (inside.add if sign > 0 else inside.remove)(vehicle)
+
+
 def answer(ask: Ask, fleet: Fleet) -> set[int]:
     """The true answer: nothing while the focal object is gone, and never the focal object."""
     wanted = np.ones(len(fleet.ids), dtype=np.bool_)

@@ -114,7 +114,12 @@ def _planner(queries: Any, stream: Any, emit: Any) -> hooks.PlanLines:
     return explain.planner(queries, stream, emit)  # type: ignore[no-any-return]
 
 
-hooks.planner = _planner
+def _join_planner(queries: Any) -> hooks.PlanLines:
+    explain = importlib.import_module("watchline.tracking.explain_joins")
+    return explain.join_planner(queries)  # type: ignore[no-any-return]
+
+
+hooks.planner, hooks.join_planner = _planner, _join_planner
 
 
 def __dir__() -> list[str]:

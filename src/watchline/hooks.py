@@ -9,6 +9,11 @@ from typing import Any
 PlanLines = Callable[[str], list[str]]
 
 
+def join_planner(queries: Any) -> PlanLines:
+    """The lines of all joins."""
+    return lambda query_id: []
+
+
 def planner(queries: Any, stream: Any, emit: Any) -> PlanLines:
     """The lines of all queries over the stream that emit this."""
     return lambda query_id: []

@@ -138,14 +138,16 @@ class Catalog:
             raise _unknown_query(state, query_id)
         query = queries[query_id]
         lines = explain(found, state.streams)
-        if not query.is_join:
-            # A plan is of all queries of the stream, so the latest is kept.
-            key = (state.version, query.stream, query.emit)
-            with self._lock:
-                if self._planned is None or self._planned[0] != key:
+        # A plan is of all queries of the stream, or of all joins, so the latest is kept.
+        key = (state.version, "" if query.is_join else query.stream, query.emit)
+        with self._lock:
+            if self._planned is None or self._planned[0] != key:
+                if query.is_join:
+                    made = hooks.join_planner(queries)
+                else:
                     made = hooks.planner(queries, state.streams[query.stream], query.emit)
-                    self._planned = key, made
-                lines += self._planned[1](query_id)
+                self._planned = key, made
+            lines += self._planned[1](query_id)
         return "\n".join(lines)
 
     def _refresh(self) -> State:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from watchline.errors import (
 )
 from watchline.model import Query, Stream
 from watchline.tracking import blob as blobs
-from watchline.tracking.joining import Found, Plan, Slot
+from watchline.tracking.joining import Asked, Build, Found, Plan, Slot
 from watchline.tracking.rows import (
     Rejects,
     accepted,
@@ -41,11 +42,21 @@ from watchline.tracking.rows import (
     times_of,
 )
 from watchline.tracking.shards import shards_of
-from watchline.windowjoin import LONGEST, Frame, Life, Stretch
+from watchline.windowjoin import (
+    LONGEST,
+    PIECES,
+    BitsDirection,
+    Frame,
+    IndexedDirection,
+    Life,
+    Stretch,
+)
 
 Integers = npt.NDArray[np.int64]
 
 METHODS = ("bits", "sj", "ibs")
+# So many numbers of queries may be out of use.
+SPARE = 4_096
 # Rows of a slice, and how many tuples it should find.
 FEWEST, MOST_ROWS, FIRST_SLICE = 64, 1 << 16, 1 << 13
 TUPLES = 1 << 22
@@ -77,7 +88,7 @@ class Joiner:
 
     One of several `parts` has its part of the queries and gets all rows. `times` says how often a
     stream may stand in FROM, where more than today's queries need. `method` is how pairs are found:
-    all give the same answers, and "bits" is the one to use.
+    all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone.
     """
 
     def __init__(
@@ -90,14 +101,14 @@ class Joiner:
         parts: int = 1,
         times: Mapping[str, int] | None = None,
         method: str = "bits",
+        pieces: int | None = None,
     ):
-        if method not in METHODS:
-            raise InvalidQuery(f"method is 'bits', 'sj' or 'ibs', not {method!r}")
+        self._build = _builder(method, pieces)
         if not 0 <= part < parts:
             raise InvalidQuery(f"there is no part {part} of {parts}: parts count from 0")
         names = _checked_names(streams)
         version = catalog.version if version is None else version
-        self._catalog, self._part, self._parts, self._method = catalog, part, parts, method
+        self._catalog, self._part, self._parts = catalog, part, parts
         self.version = version
         self._feeds = {name: Feed.of(catalog.stream(name, version)) for name in names}
         entries = catalog.queries(version).entries.values()
@@ -109,13 +120,16 @@ class Joiner:
         self._processed: int | None = None
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
-        self._queries: dict[str, Query] = {}
+        self._queries: dict[str, Asked] = {}
+        self._next = 0
         self._births: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int | None] = {}
         self._slice = FIRST_SLICE
         for query in self._ours.values():
             self._begin(query)
+        # The plan of now, and the last there was.
         self._plan: Plan | None = None
+        self._last: Plan | None = None
 
     def _is_ours(self, query: Query) -> bool:
         return all(source.stream in self._feeds for source in query.sources)
@@ -156,7 +170,8 @@ class Joiner:
         if needed - Counter(slot.stream for slot in self._slots):
             self._counts["unanswered"] += 1
             return
-        self._queries[query.id] = query
+        self._queries[query.id] = Asked.of(self._next, query)
+        self._next += 1
         self._births[query.id] = {name: self._feeds[name].processed for name in needed}
         if query.lifetime is not None:
             self._begun[query.id] = self._processed
@@ -210,8 +225,13 @@ class Joiner:
         if self._plan is None or any(
             place <= self._feeds[name].first for name, place in self._plan.young
         ):
-            lives = {query_id: self._life(query) for query_id, query in self._queries.items()}
-            self._plan = Plan(list(self._queries.values()), lives, self._method)
+            asked = list(self._queries.values())
+            if self._next > 2 * len(asked) + SPARE:
+                # Numbers of queries that are gone are given again, all at once.
+                asked = [Asked(i, a.query, a.halves) for i, a in enumerate(asked)]
+                self._queries, self._next = {a.query.id: a for a in asked}, len(asked)
+            lives = [self._life(a.query) for a in asked]
+            self._plan = self._last = Plan(asked, lives, self._build, self._last)
         return self._plan
 
     # --- rows
@@ -310,7 +330,7 @@ class Joiner:
         """Queries whose life is over take no place any more."""
         assert self._processed is not None
         for query_id, begun in list(self._begun.items()):
-            lifetime = self._queries[query_id].lifetime
+            lifetime = self._queries[query_id].query.lifetime
             assert lifetime is not None
             if begun is not None and self._processed > begun + lifetime:
                 self._end(query_id)
@@ -382,6 +402,7 @@ class Joiner:
         part: int = 0,
         parts: int = 1,
         method: str = "bits",
+        pieces: int | None = None,
     ) -> Joiner:
         """The joiner whose snapshot this is, of the same catalog, streams and part."""
         head, tables = blobs.unpack(blob)
@@ -397,7 +418,9 @@ class Joiner:
             raise InvalidState(
                 f"the state is part {head['part'][0]} of {head['part'][1]}, not {part} of {parts}"
             )
-        joiner = cls(catalog, names, head["version"], part=part, parts=parts, method=method)
+        joiner = cls(
+            catalog, names, head["version"], part=part, parts=parts, method=method, pieces=pieces
+        )
         joiner._take_over(head, tables)
         return joiner
 
@@ -410,7 +433,10 @@ class Joiner:
         self._slots = [Slot(*slot) for slot in head["slots"]]
         self.schema = self._schema_of()
         self._clock, self._processed = head["clock"], head["processed"]
-        self._queries = {q: self._ours[q] for q in head["births"]}
+        self._queries = {
+            name: Asked.of(i, self._ours[name]) for i, name in enumerate(head["births"])
+        }
+        self._next = len(self._queries)
         self._births, self._begun = head["births"], head["begun"]
         self._counts, self._rejects = Counter(head["counts"]), Counter(head["rejects"])
 
@@ -429,6 +455,20 @@ class Joiner:
         }
 
 
+def _builder(method: str, pieces: int | None) -> Build:
+    if method not in METHODS:
+        raise InvalidQuery(f"method is 'bits', 'sj' or 'ibs', not {method!r}")
+    if pieces is None:
+        pieces = PIECES
+    elif method != "sj":
+        raise InvalidQuery(f"pieces go with method 'sj', not with {method!r}")
+    elif isinstance(pieces, bool) or not isinstance(pieces, int) or not 1 <= pieces <= 1_024:
+        raise InvalidQuery(f"pieces is a whole number from 1 to 1024, not {pieces!r}")
+    if method == "bits":
+        return BitsDirection
+    return partial(IndexedDirection, method=method, pieces=pieces)
+
+
 def _checked_names(streams: Sequence[str]) -> list[str]:
     names = [streams] if isinstance(streams, str) else list(streams)
     if not names:
@@ -443,5 +483,6 @@ def _trim(feed: Feed, stretch: Stretch, window: tuple[int, int], now: int) -> No
     length, rows = window
     start = max(len(stretch) - rows, 0)
     if length >= 0:
-        start = min(start, int(np.searchsorted(stretch.times, now - min(length, LONGEST))))
+        oldest = max(now - min(length, LONGEST), -(2**63))
+        start = min(start, int(np.searchsorted(stretch.times, oldest)))
     feed.rows, feed.first = stretch.rows.slice(start), stretch.first + start

@@ -8,7 +8,8 @@ stands in FROM.
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +18,29 @@ import pyarrow as pa
 from watchline.model import Query, RangeWindow
 from watchline.tracking.rows import stable_order
 from watchline.windowjoin import (
-    BitsDirection,
+    Direction,
     Frame,
-    IndexedDirection,
+    Half,
     Life,
+    Member,
     Pairs,
+    Shape,
     chained,
     directions,
+    halves,
 )
 
 Integers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
+
+
+class Prober(Protocol):
+    """A direction that can be asked, by whatever method."""
+
+    def pairs(self, frame: Frame) -> Iterator[Pairs]: ...
+
+
+Build = Callable[[Direction], Prober]
 
 
 class Slot(NamedTuple):
@@ -49,34 +62,56 @@ class Found(NamedTuple):
     rows: list[Integers]
 
 
-class Plan:
-    """Queries as directions, and those of three streams or more as they are."""
+class Asked(NamedTuple):
+    """A query, what `windowjoin` needs of it, and its number, which stays while it lives."""
 
-    def __init__(self, queries: list[Query], lives: dict[str, Life], method: str):
-        self._queries, self._lives = queries, [lives[q.id] for q in queries]
-        self.ids = pa.array([q.id for q in queries], pa.string())
-        self.young = {birth for life in self._lives for birth in life.births}
-        numbered = list(enumerate(zip(queries, self._lives, strict=True)))
-        two = [(i, q, life) for i, (q, life) in numbered if len(q.sources) == 2]
-        self._more = [i for i, (q, _) in numbered if len(q.sources) > 2]
-        build = BitsDirection if method == "bits" else lambda d: IndexedDirection(d, method)
-        self._directions = [build(direction) for direction in directions(two)]
-        self._disjunct = np.array([len(q.where) > 1 for q in queries], np.bool_)
-        self.windows = _windows(queries)
+    number: int
+    query: Query
+    halves: list[Half]
+
+    @staticmethod
+    def of(number: int, query: Query) -> Asked:
+        return Asked(number, query, halves(query) if len(query.sources) == 2 else [])
+
+
+class Plan:
+    """Queries as directions, and those of three streams or more as they are. Directions that are as
+    they were `before` are not made again."""
+
+    def __init__(
+        self, asked: list[Asked], lives: list[Life], build: Build, before: Plan | None = None
+    ):
+        named = {a.number: a.query.id for a in asked}
+        self.ids = pa.array([named.get(i, "") for i in range(max(named, default=-1) + 1)])
+        self.young = {birth for life in lives for birth in life.births}
+        both = list(zip(asked, lives, strict=True))
+        self._more = [(a, life) for a, life in both if len(a.query.sources) > 2]
+        made = directions((a.number, a.halves, life) for a, life in both)
+        known = {} if before is None else before._directions
+        self._directions: dict[Shape, tuple[list[Member], Prober]] = {}
+        for direction in made:
+            shape, members = direction
+            old = known.get(shape)
+            same = old is not None and old[0] == members
+            prober = old[1] if old is not None and same else build(direction)
+            self._directions[shape] = (members, prober)
+        self._disjunct = np.zeros(len(self.ids), np.bool_)
+        self._disjunct[[a.number for a in asked if len(a.query.where) > 1]] = True
+        self.windows = _windows([a.query for a in asked])
 
     def found(self, frame: Frame, slots: list[Slot]) -> Found:
         """All tuples that the fresh rows complete, in the order of these rows."""
-        parts = [self._paired(p, frame, slots) for d in self._directions for p in d.pairs(frame)]
-        pairs = _once(_concatenated(parts, slots), self._disjunct)
-        parts = [pairs]
-        for i in self._more:
-            query = self._queries[i]
-            into = _places(query, slots)
-            for rows, turns in chained(query, self._lives[i], frame):
+        probers = [prober for _, prober in self._directions.values()]
+        parts = [self._paired(p, frame, slots) for d in probers for p in d.pairs(frame)]
+        parts = [_once(_concatenated(parts, slots), self._disjunct)]
+        for asked, life in self._more:
+            into = _places(asked.query, slots)
+            for rows, turns in chained(asked.query, life, frame):
                 columns = [np.full(len(rows), -1) for _ in slots]
                 for position, slot in enumerate(into):
                     columns[slot] = rows[:, position]
-                parts.append(Found(np.full(len(rows), i, np.int32), turns, columns))
+                number = np.full(len(rows), asked.number, np.int32)
+                parts.append(Found(number, turns, columns))
         every = _concatenated([part for part in parts if len(part.query)], slots)
         if len(every.turn) and (every.turn[1:] < every.turn[:-1]).any():
             order = stable_order(every.turn)

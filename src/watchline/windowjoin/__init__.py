@@ -10,20 +10,25 @@ chain.py    joins of three streams or more
 
 from watchline.windowjoin.chain import chained
 from watchline.windowjoin.frame import LONGEST, Frame, Stretch
-from watchline.windowjoin.indexed import IndexedDirection
-from watchline.windowjoin.plan import Direction, Life, Member, directions
-from watchline.windowjoin.probe import BitsDirection, Pairs
+from watchline.windowjoin.indexed import PIECES, IndexedDirection
+from watchline.windowjoin.plan import Direction, Half, Life, Member, Shape, directions, halves
+from watchline.windowjoin.probe import BitsDirection, Pairs, way_of
 
 __all__ = [
     "LONGEST",
+    "PIECES",
     "BitsDirection",
     "Direction",
     "Frame",
+    "Half",
     "IndexedDirection",
     "Life",
     "Member",
     "Pairs",
+    "Shape",
     "Stretch",
     "chained",
     "directions",
+    "halves",
+    "way_of",
 ]

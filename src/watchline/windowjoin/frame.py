@@ -169,7 +169,10 @@ def interval(
     """The window of the partner's stream when these rows, all fresh, come."""
     hi = partners_before(trigger, rows, partner, inclusive)
     if isinstance(window, RangeWindow):
-        lo = np.searchsorted(partner.times, trigger.times[rows] - min(window.length, LONGEST))
+        length = min(window.length, LONGEST)
+        # Not below the first moment there is.
+        oldest = np.maximum(trigger.times[rows], length - 2**63) - length
+        lo = np.searchsorted(partner.times, oldest)
     else:
         lo = newest_rank(trigger, rows, partner) - min(window.rows, LONGEST)
     lo = np.clip(lo, max(birth - partner.first, 0), None)

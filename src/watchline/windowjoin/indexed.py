@@ -3,8 +3,8 @@
     sj    (sections 5 and 6) every row in the window is paired with the trigger, and the pairs, as
           points, are joined with an index of all conditions: selections of both sides, the window
           as an axis of ages, and the comparison between the streams as a region of the plane of
-          both attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too much, so
-          the comparison is looked at again
+          both attributes, cut into `pieces` along the trigger's. Boxes around pieces hold too
+          much, so the comparison is looked at again
     ibs   (7.1) the comparison is joined first, once for all queries that have it; every pair that
           satisfies it then searches the selections in trees, one for each attribute
 
@@ -32,6 +32,8 @@ from watchline.windowjoin.sides import Side
 Doubles = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 KINDS = {"sj": "spatialjoin", "ibs": "ibs"}
+# As in the paper; more make no difference that can be measured.
+PIECES = 4
 # Points that are searched at once find about so many boxes.
 FOUND = 1 << 22
 
@@ -39,7 +41,7 @@ FOUND = 1 << 22
 class IndexedDirection:
     """A direction whose pairs are searched in an index; see the top of the file."""
 
-    def __init__(self, direction: Direction, method: str = "sj", pieces: int = 4):
+    def __init__(self, direction: Direction, method: str = "sj", pieces: int = PIECES):
         self.shape, self._members = direction.shape, direction.members
         self._kind, self._is_sj = KINDS[method], method == "sj"
         self._pieces = pieces if self._is_sj and _cut_link(self.shape) is not None else 1

@@ -90,25 +90,42 @@ class Direction(NamedTuple):
     members: list[Member]
 
 
-def directions(queries: Iterable[tuple[int, Query, Life]]) -> list[Direction]:
-    """The directions of these queries, each with its number and life; all join two streams."""
+class Half(NamedTuple):
+    """A conjunction seen from one of its streams, whoever asks for it and however long."""
+
+    streams: tuple[str, str]
+    positions: tuple[int, int]
+    links: tuple[Link, ...]
+    window: Window
+    trigger: tuple[Atom, ...]
+    partner: tuple[Atom, ...]
+
+
+def halves(query: Query) -> list[Half]:
+    """The two sides of each conjunction of a query that joins two streams."""
+    found = []
+    for conjunction in query.where:
+        sides, links = parted(query.sources, conjunction)
+        for trigger, partner in ((0, 1), (1, 0)):
+            of, to = query.sources[trigger], query.sources[partner]
+            assert to.window is not None
+            oriented_ = tuple(sorted(oriented(link, of.alias) for link in links))
+            streams, places = (of.stream, to.stream), (trigger, partner)
+            half = Half(streams, places, oriented_, to.window, sides[trigger], sides[partner])
+            found.append(half)
+    return found
+
+
+def directions(asked: Iterable[tuple[int, list[Half], Life]]) -> list[Direction]:
+    """The directions of queries, each with its number, its halves and its life."""
     found: dict[Shape, list[Member]] = {}
-    for number, query, life in queries:
-        for conjunction in query.where:
-            sides, links = parted(query.sources, conjunction)
-            for trigger, partner in ((0, 1), (1, 0)):
-                of, to = query.sources[trigger], query.sources[partner]
-                assert to.window is not None
-                shape = Shape(
-                    (of.stream, to.stream),
-                    (trigger, partner),
-                    tuple(sorted(oriented(link, of.alias) for link in links)),
-                    isinstance(to.window, RangeWindow),
-                    life.birth(to.stream),
-                    life.death,
-                )
-                member = Member(number, to.window, sides[trigger], sides[partner])
-                found.setdefault(shape, []).append(member)
+    for number, parts, life in asked:
+        for half in parts:
+            is_range = isinstance(half.window, RangeWindow)
+            birth = life.birth(half.streams[1])
+            shape = Shape(half.streams, half.positions, half.links, is_range, birth, life.death)
+            member = Member(number, half.window, half.trigger, half.partner)
+            found.setdefault(shape, []).append(member)
     return [Direction(shape, members) for shape, members in found.items()]
 
 

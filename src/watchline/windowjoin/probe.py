@@ -27,7 +27,7 @@ import numpy.typing as npt
 from watchline.index.vector import SLACK, leaf, lowest, ones, pick_block, prefetch
 from watchline.model import InRange
 from watchline.windowjoin.frame import LONGEST, Frame, Integers, Keys, Mask, interval, newest_rank
-from watchline.windowjoin.plan import Direction, Link, Member, Shape
+from watchline.windowjoin.plan import Direction, Half, Link, Member, Shape
 from watchline.windowjoin.sides import Side, Words
 
 Small = npt.NDArray[np.int32]
@@ -36,6 +36,8 @@ BLOCK = 256
 # Answers that are told at once: so many as are still in the processor's cache when they are read.
 CHUNK = 1 << 18
 EQUAL, ORDERED, EVERY = range(3)
+# The comparisons that leave a partner one side: <, <=, >, >=.
+NARROW = (1, 3, 4, 6)
 # Partners whose bits are asked for before they are tried.
 AHEAD = 3
 # Where a probe stopped: at which trigger, how many partners it has to try and how many it has
@@ -187,6 +189,18 @@ def _rank(member: Member) -> tuple[Any, ...]:
     return (-member.size, first, member.query)
 
 
+def way_of(half: Half, partner: str) -> str:
+    """In words: how the partners of a trigger are found. As `_ways` decides it."""
+    orders = [link.orders for link in half.links]
+    if 2 in orders:
+        names = [link.right.name for link in half.links if link.orders == 2]
+        return f"by the hash of {', '.join(f'{partner}.{name}' for name in names)}"
+    narrow = [link for link in half.links if link.orders in NARROW]
+    if narrow:
+        return f"in blocks sorted by {partner}.{narrow[0].right.name}"
+    return "every row of the window"
+
+
 def _ways(
     links: tuple[Link, ...], keys: list[tuple[Keys, Keys]], rows: Integers, known: Mask
 ) -> tuple[Ways, Links]:
@@ -197,7 +211,7 @@ def _ways(
     none, few = np.empty(0, np.int32), np.empty(0, np.int64)
     hashes = np.empty(0, np.uint64)
     equal = np.flatnonzero(orders == 2)
-    narrow = np.flatnonzero(np.isin(orders, (1, 3, 4, 6)))
+    narrow = np.flatnonzero(np.isin(orders, NARROW))
     if len(equal):
         buckets = 1 << max(int(2 * len(known)).bit_length(), 4)
         of, to = (_hashed(side[equal], buckets) for side in (left, right))

@@ -10,7 +10,7 @@ members that have it. Cost of a row: its members' ranges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -67,25 +67,28 @@ class Side:
         has = np.zeros((len(axes), self.words), np.uint64)
         needs = np.zeros((len(atoms), self.words), np.uint64)
         for a, listed in enumerate(axes):
-            for number, atom in listed:
-                lo[a, number], last[a, number] = self._ends(atom)
-            _set_bits(has[a], [number for number, _ in listed])
+            numbers = [number for number, _ in listed]
+            lo[a, numbers], last[a, numbers] = self._ends([atom for _, atom in listed])
+            _set_bits(has[a], numbers)
         for a, numbers in enumerate(atoms):
             _set_bits(needs[a], numbers)
         return Bounds(lo, last, has, needs)
 
-    def _ends(self, atom: InRange | OneOf) -> tuple[int, int]:
-        if isinstance(atom, OneOf):
-            code = self._strings[atom.attribute].index(str(atom.values[0]))
-            return code, code
-        lo, hi = atom.range.lo, atom.range.hi
-        if atom.attribute.type is Type.DOUBLE:
-            ends = ordered(np.array([lo, hi], np.float64))
-            return (
-                LOWEST if lo == -INF else int(ends[0]),
-                HIGHEST if hi == INF else int(ends[1]) - 1,
-            )
-        return (LOWEST if lo == -INF else int(lo), HIGHEST if hi == INF else int(hi) - 1)
+    def _ends(self, atoms: list[InRange | OneOf]) -> tuple[Any, Any]:
+        """The first and the last key of each, all upon one attribute."""
+        attribute = atoms[0].attribute
+        if attribute in self._strings:
+            codes = {name: i for i, name in enumerate(self._strings[attribute])}
+            found = [codes[str(atom.values[0])] for atom in atoms if isinstance(atom, OneOf)]
+            return found, found
+        ranges = [atom.range for atom in atoms if isinstance(atom, InRange)]
+        if attribute.type is not Type.DOUBLE:
+            first = [LOWEST if r.lo == -INF else int(r.lo) for r in ranges]
+            return first, [HIGHEST if r.hi == INF else int(r.hi) - 1 for r in ranges]
+        lo, hi = np.array([(r.lo, r.hi) for r in ranges], np.float64).T
+        return np.where(lo == -INF, LOWEST, ordered(lo)), np.where(
+            hi == INF, HIGHEST, ordered(hi) - 1
+        )
 
     def bits(self, frame: Frame) -> Words:
         """Of every row of the stretch; those of rows that were there before are known."""

@@ -1,0 +1,125 @@
+"""One equi-join on local Spark: `wl.joins` beside Spark's own join of the same two streams.
+
+Both read a file of each stream in a batch, keep what a window of time holds, and throw their pairs
+away. Spark's join has watermarks, so that it forgets what no row can meet; as many shuffle
+partitions as we have shards; and the same state store.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import watchline as wl
+from bench.report import say, table
+
+WANTED = 2.0
+BATCHES, ROUNDS = 6, 3
+# A row of each stream every ten microseconds; the window, in microseconds.
+STEP, WINDOW = 10, 1_000_000
+STREAMS = [
+    f"CREATE STREAM {name} (id BIGINT, x BIGINT, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
+    for name in "rs"
+]
+QUERY = (
+    f"CREATE QUERY q AS SELECT * FROM r [RANGE {WINDOW} MICROSECONDS],"
+    f" s [RANGE {WINDOW} MICROSECONDS] WHERE r.x = s.x"
+)
+
+
+def write(folder: Path, rows: int) -> None:
+    """Files of both streams. Keys are so many that a row has about one partner on each side."""
+    rng = np.random.default_rng(4)
+    keys = WINDOW // STEP
+    for name in "rs":
+        (folder / name).mkdir()
+        for k in range(BATCHES):
+            at = np.arange(k * rows, (k + 1) * rows)
+            columns = {
+                "id": pa.array(at),
+                "x": pa.array(rng.integers(0, keys, rows)),
+                "y": pa.array(rng.random(rows)),
+                "ts": pa.array(STEP * at).cast(pa.timestamp("us", "UTC")),
+            }
+            pq.write_table(pa.table(columns), folder / name / f"{k:03}.parquet")
+
+
+def read(session: Any, folder: Path, name: str) -> Any:
+    schema = "id long, x long, y double, ts timestamp"
+    reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder / name))
+
+
+def ours(session: Any, folder: Path) -> Any:
+    frames = {name: read(session, folder, name) for name in "rs"}
+    return wl.joins(frames, [*STREAMS, QUERY])
+
+
+def sparks(session: Any, folder: Path) -> Any:
+    from pyspark.sql import functions as fn
+
+    r, s = (
+        read(session, folder, name)
+        .select(*(fn.col(c).alias(f"{name}_{c}") for c in ("id", "x", "y", "ts")))
+        .withWatermark(f"{name}_ts", "0 seconds")
+        for name in "rs"
+    )
+    near = f"INTERVAL {WINDOW} MICROSECONDS"
+    condition = f"r_x = s_x AND s_ts >= r_ts - {near} AND s_ts <= r_ts + {near}"
+    return r.join(s, fn.expr(condition)).observe("found", fn.count(fn.lit(1)).alias("pairs"))
+
+
+def seconds_of(made: Any, folder: Path) -> tuple[list[float], int]:
+    """Of each batch of rows but the first, and how many pairs there were in all."""
+    checkpoint = tempfile.mkdtemp(dir=folder)
+    query = (
+        made.writeStream.format("noop")
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    done = [p for p in query.recentProgress if p["numInputRows"]]
+    pairs = sum(next(iter(p["observedMetrics"].values()))["pairs"] or 0 for p in done)
+    return [p["durationMs"]["triggerExecution"] / 1e3 for p in done][1:], int(pairs)
+
+
+def equal(quick: bool, _: Path) -> Iterator[str]:
+    """An equi-join: no slower than twice Spark's own."""
+    rows = 20_000 if quick else 300_000
+    yield f"## One equi-join on Spark: {rows:,} + {rows:,} rows a batch, windows of a second\n"
+    folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
+    session = wl.session(app_name="watchline bench")
+    taken: dict[str, list[float]] = {"`wl.joins`": [], "Spark's join": []}
+    found = set()
+    try:
+        write(folder, rows)
+        for _ in range(1 if quick else ROUNDS):
+            for name, build in zip(taken, (ours, sparks), strict=True):
+                seconds, pairs = seconds_of(build(session, folder), folder)
+                taken[name] += seconds
+                found.add(pairs)
+                say(f"equal: {name} {seconds} {pairs:,}")
+    finally:
+        session.stop()
+        shutil.rmtree(folder)
+    assert len(found) == 1, found
+    middle = {name: statistics.median(of) for name, of in taken.items()}
+    lines = [
+        [name, f"{min(of):.2f} s", f"{middle[name]:.2f} s", f"{2 * rows / middle[name]:,.0f}"]
+        for name, of in taken.items()
+    ]
+    yield table(["a batch", "best", "median", "rows/s"], lines)
+    first, second = middle.values()
+    met = "yes" if first <= WANTED * second else "no"
+    line = ["`wl.joins` / Spark's join", f"≤ {WANTED:g}", f"{first / second:.2f}", met]
+    yield table(["target", "wanted", "measured (median)", "met"], [line])
+    yield f"\n{found.pop():,} pairs, the same for both.\n"
