@@ -4,6 +4,7 @@ python -m tests.unjitted           every kind of query index
 python -m tests.unjitted join      the spatial join, with so many boxes that there are scales
 python -m tests.unjitted border    crossings of borders
 python -m tests.unjitted roads     traffic, as compiled
+python -m tests.unjitted windows   window joins: what they tell, as one line
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numba
 import numpy as np
 
 import watchline as wl
-from tests import bordering, indexing, roading
+from tests import bordering, indexing, roading, windowing
 from watchline.border import AUTO, STABS, WALK, BorderIndex
 
 
@@ -40,7 +41,12 @@ def main(what: str) -> None:
     assert numba.config.DISABLE_JIT
     # Plain Python warns where compiled code wraps around, as the hash means to.
     np.seterr(over="ignore")
-    {"border": borders, "join": joins, "roads": traffic}.get(what, kinds)()
+    parts = {"border": borders, "join": joins, "roads": traffic, "windows": windows}
+    parts.get(what, kinds)()
+
+
+def windows() -> None:
+    print(windowing.digest(), file=sys.stderr)
 
 
 def kinds() -> None:

@@ -157,7 +157,8 @@ def test_objects_that_few_queries_look_at_are_given_up() -> None:
     names = ("objects", "shed", "shadow", "answers", "over_limit")
     assert [stats[name] for name in names] == [1, 2, 2, 2, 0]
     assert stats["accuracy"] == 2 / 5
-    assert t.accuracies() == {"a": 1 / 3, "b": 1 / 2}
+    assert t.accuracies() == t.stats()["accuracies"] == {"a": 1 / 3, "b": 1 / 2}
+    assert t.stats()["least"] == 1 / 3
     # What it leaves behind is less than the row.
     assert t._shadows.slim.column_names == ["id", "x", "y", "ts"]
     # It reports again, and there is room.

@@ -174,12 +174,17 @@ class Bounded:
 
     def _answers(self, columns: Columns) -> Pairs:
         """Who is in the answers of queries that are not merged."""
+        return self._inside(columns, ranked=False)
+
+    def _inside(self, columns: Columns, ranked: bool = True) -> Pairs:
+        """Who is in the answers of queries, with those of nearest neighbours or without."""
         flips = self._entered(columns)
         found = Pairs(flips.moves, flips.ids)
         if self._mover is None:
             return found
         more, ids, inside = self._mover.looking(columns, self._mover.slots)
-        inside &= ~self._is_ranked(ids)
+        if not ranked:
+            inside &= ~self._is_ranked(ids)
         return Pairs(
             np.concatenate([found.rows, more[inside]]),
             pa.concat_arrays([found.ids, ids.filter(pa.array(inside))]),
@@ -469,13 +474,10 @@ class Bounded:
         missing = self._missing()
         if not missing:
             return {}
-        names = pa.array(list(missing), pa.string())
-        found = self._looking(Columns(self._objects, self.stream), self._slots(), names)
-        counts = np.bincount(found[1][found[2]], minlength=len(names))
+        held = _value_counts(self._inside(Columns(self._objects, self.stream)).ids)
         ranked = self._ranked()
         return {
-            name: _accuracy(name in ranked, int(n), missed)
-            for (name, missed), n in zip(missing.items(), counts, strict=True)
+            name: _accuracy(name in ranked, held[name], missed) for name, missed in missing.items()
         }
 
     def _missing(self) -> dict[str, int]:

@@ -63,6 +63,7 @@ class Keeping(TypedDict, total=False):
     shed: str | None
 
 
+COUNTED = ("rows", "changes", "late", "rejected", "shed", "over_limit", "too_fast")
 # A query that waits for all its focal objects, since ever.
 _ALL = (3, FIRST)
 
@@ -358,22 +359,26 @@ class Tracker(Bounded):
         return tracker
 
     def stats(self) -> dict[str, Any]:
-        """What the tracker holds and has counted since it began."""
-        counts = {name: self._counts[name] for name in ("rows", "changes", "late", "rejected")}
+        """What the tracker holds and has counted since it began. `accuracies` are those of queries
+        that miss something, and `least` is the least of them."""
+        accuracies = self.accuracies()
         return {
             "version": self.version,
             "newest": self._newest,
             "objects": len(self),
             "answers": self._counts["answers"],
-            **counts,
+            **self.counted(),
             "rejected_by": dict(self._rejects),
-            "shed": self._counts["shed"],
             "shadow": self._shadows.total,
-            "over_limit": self._counts["over_limit"],
-            "too_fast": self._counts["too_fast"],
             "accuracy": self._accuracy(),
+            "least": min(accuracies.values(), default=1.0),
+            "accuracies": accuracies,
             "bytes": self._bytes_of_objects() + self._shadows.nbytes,
         }
+
+    def counted(self) -> dict[str, int]:
+        """What only grows."""
+        return {name: self._counts[name] for name in COUNTED}
 
 
 class Saved(NamedTuple):

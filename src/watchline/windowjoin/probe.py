@@ -38,6 +38,8 @@ CHUNK = 1 << 18
 EQUAL, ORDERED, EVERY = range(3)
 # The comparisons that leave a partner one side: <, <=, >, >=.
 NARROW = (1, 3, 4, 6)
+# Bits of partners there may be at once; members that need more are probed in parts.
+MOST_BYTES = 1 << 27
 # Partners whose bits are asked for before they are tried.
 AHEAD = 3
 # Where a probe stopped: at which trigger, how many partners it has to try and how many it has
@@ -123,7 +125,8 @@ class BitsDirection:
 
     def __init__(self, direction: Direction):
         self.shape = direction.shape
-        listed = sorted(direction.members, key=_rank)
+        self._listed = listed = sorted(direction.members, key=_rank)
+        self._parts: list[BitsDirection] = []
         self._window = listed[0].window
         self._sides = tuple(
             Side(stream, [getattr(m, side) for m in listed])
@@ -140,10 +143,22 @@ class BitsDirection:
         self._out = Out(none, none, np.empty(0, np.int64), none)
 
     def pairs(self, frame: Frame) -> Iterator[Pairs]:
-        """What the fresh rows of the trigger's stream find, in the order of their coming."""
+        """What the fresh rows of the trigger's stream find."""
+        words, rows = self._sides[1].words, len(frame.stretches[self.shape.streams[1]])
+        if not self._parts and words > 1 and 8 * words * rows > MOST_BYTES:
+            half = 64 * (words // 2)
+            parts = (self._listed[:half], self._listed[half:])
+            self._parts = [BitsDirection(Direction(self.shape, part)) for part in parts]
+        if self._parts:
+            for part in self._parts:
+                yield from part.pairs(frame)
+        else:
+            yield from self._probed(frame)
+
+    def _probed(self, frame: Frame) -> Iterator[Pairs]:
+        """In the order of the triggers."""
         triggers = self._triggers(frame)
         if not len(triggers.row):
-            # What waits is looked at all the same: its bits are kept for later.
             return
         shape = self.shape
         keys = [frame.linked(shape.streams[0], a, shape.streams[1], b) for a, b, _ in shape.links]

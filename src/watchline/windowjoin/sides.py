@@ -26,7 +26,7 @@ Words = npt.NDArray[np.uint64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 ALL = np.uint64(2**64 - 1)
 # Bits that are kept from one batch to the next, in bytes of one side.
-KEPT_BYTES = 1 << 27
+KEPT_BYTES = 1 << 25
 
 
 class Bounds(NamedTuple):
@@ -86,9 +86,8 @@ class Side:
             first = [LOWEST if r.lo == -INF else int(r.lo) for r in ranges]
             return first, [HIGHEST if r.hi == INF else int(r.hi) - 1 for r in ranges]
         lo, hi = np.array([(r.lo, r.hi) for r in ranges], np.float64).T
-        return np.where(lo == -INF, LOWEST, ordered(lo)), np.where(
-            hi == INF, HIGHEST, ordered(hi) - 1
-        )
+        ends = ordered(lo), ordered(hi) - 1
+        return np.where(lo == -INF, LOWEST, ends[0]), np.where(hi == INF, HIGHEST, ends[1])
 
     def bits(self, frame: Frame) -> Words:
         """Of every row of the stretch; those of rows that were there before are known."""

@@ -1,0 +1,183 @@
+"""The oracle of window joins: which tuples complete with each row, by nested loops.
+
+Every row that was ever processed is kept, and every combination of rows is tried. Nothing is
+imported from the package under test. Times are integers (microseconds); conditions are the trees
+of tests/reference.py over names "alias.attribute".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from tests.reference import Row, Tree, attribute_key, holds, is_null, order_key
+
+
+@dataclass(frozen=True)
+class JoinStream:
+    name: str
+    object: str
+    time: str
+    attributes: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class JoinSource:
+    """One position of FROM; the window is ("range", microseconds) or ("rows", count)."""
+
+    alias: str
+    stream: str
+    window: tuple[str, int]
+
+
+@dataclass(frozen=True)
+class JoinQuery:
+    id: str
+    sources: list[JoinSource]
+    where: Tree = ("true",)
+    lifetime: int | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A processed row: its number among all rows, and its place in its own stream."""
+
+    number: int
+    place: int
+    stream: str
+    time: int
+    row: Row
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A tuple, its rows by position of FROM, and the row that completed it."""
+
+    query_id: str
+    rows: tuple[Row, ...]
+    last: Seen
+
+
+class JoinLedger:
+    def __init__(self, streams: list[JoinStream]) -> None:
+        self.streams = {stream.name: stream for stream in streams}
+        self.newest: dict[str, int | None] = {stream.name: None for stream in streams}
+        self.clock: int | None = None  # all rows up to here are processed
+        self.waiting: list[tuple[str, Row]] = []
+        self.seen: list[Seen] = []
+        self.queries: dict[str, JoinQuery] = {}
+        self.since: dict[str, int] = {}  # the number of the first row of the query's life
+        self.births: dict[str, int | None] = {}  # None: lifetimes count from the next row
+        self.late = 0
+        self.rejected_by: Counter[str] = Counter()
+
+    # Catalog versions
+
+    def register(self, query: JoinQuery) -> None:
+        """A query of an id that is known begins a new life; one of other streams is not ours."""
+        self.drop(query.id)
+        if all(source.stream in self.streams for source in query.sources):
+            self.queries[query.id] = query
+            self.since[query.id] = len(self.seen)
+            self.births[query.id] = self.seen[-1].time if self.seen else None
+
+    def drop(self, query_id: str) -> None:
+        for of in (self.queries, self.since, self.births):
+            of.pop(query_id, None)
+
+    # Rows
+
+    def process(self, rows: Mapping[str, Iterable[Row]]) -> list[Joined]:
+        """Rows of any of the streams, in any order; those up to the clock are processed."""
+        for name, given in rows.items():
+            for row in given:
+                self._accept(self.streams[name], row)
+        times = [time for time in self.newest.values() if time is not None]
+        # Nothing is processed while a stream never had a row.
+        return self._release(min(times)) if len(times) == len(self.streams) else []
+
+    def finish(self) -> list[Joined]:
+        """The end of a batch input: no row waits any longer."""
+        times = [time for time in self.newest.values() if time is not None]
+        return self._release(max(times)) if times else []
+
+    def _accept(self, stream: JoinStream, row: Row) -> None:
+        time = row.get(stream.time)
+        # A row both unusable and late counts as rejected only.
+        if is_null(row.get(stream.object)):
+            self.rejected_by["no object id"] += 1
+        elif time is None:
+            self.rejected_by["no time"] += 1
+        elif self.clock is not None and time < self.clock:
+            self.late += 1
+        else:
+            self.waiting.append((stream.name, dict(row)))
+            newest = self.newest[stream.name]
+            self.newest[stream.name] = time if newest is None else max(newest, time)
+
+    def _release(self, clock: int) -> list[Joined]:
+        # The clock never goes back, also not after the end of an input.
+        clock = self.clock = clock if self.clock is None else max(clock, self.clock)
+        due = sorted((w for w in self.waiting if self._time(*w) <= clock), key=self._row_key)
+        self.waiting = [w for w in self.waiting if self._time(*w) > clock]
+        return [joined for name, row in due for joined in self._row(name, row)]
+
+    def _time(self, name: str, row: Row) -> int:
+        time = row[self.streams[name].time]
+        assert isinstance(time, int)
+        return time
+
+    def _row_key(self, waiting: tuple[str, Row]) -> Tree:
+        name, row = waiting
+        stream = self.streams[name]
+        attributes = [attribute_key(row.get(attribute)) for attribute, _ in stream.attributes]
+        return (row[stream.time], order_key(name), order_key(row[stream.object]), attributes)
+
+    def _row(self, name: str, row: Row) -> list[Joined]:
+        place = sum(seen.stream == name for seen in self.seen)
+        last = Seen(len(self.seen), place, name, self._time(name, row), row)
+        self.seen.append(last)
+        for query_id, birth in self.births.items():
+            if birth is None:
+                self.births[query_id] = last.time
+        return [j for query in self.queries.values() for j in self._completed(query, last)]
+
+    # Tuples
+
+    def _completed(self, query: JoinQuery, last: Seen) -> list[Joined]:
+        """The tuples with this row in at least one position."""
+        birth = self.births[query.id]
+        assert birth is not None
+        if query.lifetime is not None and last.time > birth + query.lifetime:
+            return []
+        partners = [
+            [seen for seen in self.seen if self._is_partner(query, source, seen, last)]
+            for source in query.sources
+        ]
+        return [
+            Joined(query.id, tuple(seen.row for seen in combination), last)
+            for combination in product(*partners)
+            if last in combination and holds(query.where, self._merged(query, combination))
+        ]
+
+    def _is_partner(self, query: JoinQuery, source: JoinSource, seen: Seen, last: Seen) -> bool:
+        if seen.stream != source.stream or seen.number < self.since[query.id]:
+            return False
+        # A row is always in its own windows.
+        if seen.number == last.number:
+            return True
+        kind, size = source.window
+        if kind == "range":
+            return last.time - seen.time <= size
+        assert kind == "rows"
+        places = [other.place for other in self.seen if other.stream == source.stream]
+        return seen.place in places[-size:]
+
+    def _merged(self, query: JoinQuery, combination: tuple[Seen, ...]) -> Row:
+        return {
+            f"{source.alias}.{name}": value
+            for source, seen in zip(query.sources, combination, strict=True)
+            for name, value in seen.row.items()
+        }

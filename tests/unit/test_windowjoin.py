@@ -1,0 +1,58 @@
+"""Parts of the join engine that whole joiners do not reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import watchline as wl
+from tests.unjitted import as_plain_python
+from tests.windowing import STREAMS, digest, many, told
+from watchline.tracking.joining import Asked, Plan
+from watchline.windowjoin import BitsDirection, Life, probe
+
+
+def test_members_that_need_too_many_bits_are_probed_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    catalog = wl.Catalog.of([*STREAMS, *many(500)])
+    whole = told(wl.Joiner(catalog, ["r", "s"]))
+    monkeypatch.setattr(probe, "MOST_BYTES", 8 * 60)
+    assert told(wl.Joiner(catalog, ["r", "s"])) == whole
+    assert set(whole.values()) == {1}
+    assert len(whole) > 1_000
+
+
+def test_directions_that_stay_as_they_are_are_not_made_again() -> None:
+    catalog = wl.Catalog.of([*STREAMS, *many(6)])
+    asked = [Asked.of(i, entry.query) for i, entry in enumerate(catalog.queries().entries.values())]
+    made = []
+
+    def build(direction: Any) -> BitsDirection:
+        made.append(direction)
+        return BitsDirection(direction)
+
+    first = Plan(asked, [Life()] * 6, build)
+    assert len(made) == 4
+    # One query less: its two directions change, the two of other shape do not.
+    Plan(asked[1:], [Life()] * 5, build, first)
+    assert len(made) == 6
+
+
+def test_numbers_of_queries_that_are_gone_are_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("watchline.tracking.joiner.SPARE", 2)
+    catalog = wl.Catalog.of(STREAMS)
+    joiner = wl.Joiner(catalog, ["r", "s"])
+    for text in many(40):
+        catalog.execute(text.replace("QUERY", "OR REPLACE QUERY").replace(text.split()[2], "only"))
+        joiner.advance_to(catalog.version)
+        joiner.process({})
+    fresh = wl.Joiner(catalog, ["r", "s"])
+    assert told(joiner) == told(fresh) != Counter()
+    assert joiner.stats()["queries"] == 1
+
+
+def test_kernels_as_plain_python_tell_the_same() -> None:
+    assert as_plain_python("windows") == [digest()]
