@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from pyspark.sql import functions as fn
 
 import watchline as wl
 from tests.ledgers import NOON, SECOND
+from tests.reference_joins import JoinLedger, JoinQuery, JoinSource, JoinStream
 from tests.spark.joining import (
+    ATTRIBUTES,
     DECLARATIONS,
     QUERIES,
     Feeds,
@@ -74,6 +77,47 @@ def test_batch(spark: SparkSession, tmp_path: Path) -> None:
     assert [f.dataType.simpleString() for f in out.schema.fields[1:5]] == [
         "bigint", "double", "string", "timestamp",
     ]  # fmt: skip
+
+
+def test_the_oracle_finds_the_same(spark: SparkSession) -> None:
+    """By nested loops, from conditions that were written by hand."""
+    rows = {"r": fleet("r", 60, 9), "s": fleet("s", 50, 9)}
+    ledger = JoinLedger(
+        [
+            JoinStream("r", "id", "ts", ATTRIBUTES["r"]),
+            JoinStream("s", "name", "at", ATTRIBUTES["s"]),
+        ]
+    )
+    equal = ("cmp", "=", ("attr", "r.x"), ("attr", "s.x"))
+    tags = ("cmp", "=", ("attr", "a.tag"), ("attr", "b.tag"))
+    order = ("cmp", ">=", ("attr", "a.x"), ("attr", "b.x"))
+    windows = [("range", 10 * SECOND), ("rows", 20), ("rows", 4), ("range", 3 * SECOND)]
+    names = [("r", "r"), ("s", "s"), ("a", "r"), ("b", "r")]
+    sources = [JoinSource(*name, window) for name, window in zip(names, windows, strict=True)]
+    ledger.register(JoinQuery("equal", sources[:2], equal))
+    ledger.register(JoinQuery("twice", sources[2:], ("and", tags, order)))
+    right: Counter[Any] = Counter()
+    for told in [*ledger.process(rows), *ledger.finish()]:
+        slots = ("r", "s") if told.query_id == "equal" else ("r", "r2")
+        right[(told.query_id, *_flat(dict(zip(slots, told.rows, strict=True))))] += 1
+    assert {name for name, *_ in right} == {"equal", "twice"}
+    frames = {name: batch(spark, name, of_it) for name, of_it in rows.items()}
+    out = wl.joins(frames, [*DECLARATIONS, QUERIES[0], QUERIES[3]], 2)
+    micros = [fn.unix_micros(c).alias(c) for c in ("r_ts", "r2_ts", "s_at")]
+    found = out.select(*(c for c in out.columns if c not in ("r_ts", "r2_ts", "s_at")), *micros)
+    columns = [f"{slot}_{name}" for slot in ("r", "r2", "s") for name, _ in ATTRIBUTES[slot[0]]]
+    assert (
+        Counter((row["query_id"], *(row[c] for c in columns)) for row in found.collect()) == right
+    )
+
+
+def _flat(slots: dict[str, Any]) -> list[Any]:
+    """The values of each slot, as they stand in a joined row."""
+    return [
+        slots[slot][name] if slot in slots else None
+        for slot in ("r", "r2", "s")
+        for name, _ in ATTRIBUTES[slot[0]]
+    ]
 
 
 @pytest.mark.parametrize(("pieces", "files", "shards"), [((5, 5), 1, 2), ((7, 2), 2, 3)])
