@@ -28,8 +28,8 @@ import watchline as wl
 from bench.report import machine, say, spread, table
 from watchline.spark import dataframe
 from watchline.spark.shard import CHANGES, ShardTask, _opened, binaries, sent_columns
-from watchline.spark.state import INLINE, new_token
-from watchline.spark.worker import catalog_of, micro_batch
+from watchline.spark.state import INLINE, ShardState, new_token
+from watchline.spark.worker import catalog_of
 from watchline.tracking import change_schema
 
 DOMAIN, WIDTH = 1e6, 1e3
@@ -97,16 +97,17 @@ class FloorTask(ShardTask):
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
     ) -> Iterator[pd.DataFrame]:
         inbox = _opened(row for frame in frames for row in frame.itertuples(index=False))
-        query_id, _ = micro_batch()
-        files, shard = self._files(query_id), int(key[0])
-        old = state.get if state.exists else None
-        blob = b"\0" * self.size if old is None else old[6] or files.load(old[5])  # type: ignore[union-attr]
-        sequence, token = (0 if old is None else old[0] + 1), new_token()
+        shard = int(key[0])
+        kept = ShardState(self.ref, self.shards, self.folder, shard, state)
+        files, old = kept.files, kept.row
+        blob = b"\0" * self.size if old is None else kept.blob()
+        sequence, token = (0 if old is None else old.sequence + 1), new_token()
         blob = bytes(bytearray(blob))
         name = files.save(shard, sequence, token, blob) if len(blob) > INLINE else None  # type: ignore[union-attr]
         if files is not None and sequence % 16 == 15:
             files.tidy(shard, sequence)
-        state.update((sequence, 0, self.shards, "", token, name, None if name else blob))
+        identity = catalog_of(self.ref).identity
+        state.update((sequence, 0, self.shards, identity, token, name, None if name else blob))
         rows = pa.concat_tables(inbox.rows)
         count = int(rows.num_rows * (self.first if old is None else self.rate))
         picked = rows.take(pa.array(np.arange(count) % rows.num_rows))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from watchline import border, evaluate, index, model, roads, sql
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
-    from watchline.spark import changes, matches, session
+    from watchline.spark import changes, joins, matches, session
     from watchline.tracking import Joiner, Tracker
 
 
@@ -69,6 +69,7 @@ __all__ = [
     "changes",
     "evaluate",
     "index",
+    "joins",
     "matches",
     "model",
     "roads",
@@ -94,6 +95,7 @@ _FUNCTIONS = {
     "Joiner": "tracking",
     "Tracker": "tracking",
     "changes": "spark",
+    "joins": "spark",
     "matches": "spark",
     "session": "spark",
 }

@@ -2,8 +2,8 @@
 
 catalog = "alerts"                 # paths are relative to the file
 stream = "ticks"
-emit = "changes"                   # or "matches", which it is if not given
-shards = 4                         # for changes; as many as Spark's shuffle partitions if not given
+emit = "changes"                   # or "joins", or "matches", which it is if not given
+shards = 4                         # not for matches; Spark's shuffle partitions if not given
 checkpoint = "checkpoint"          # for run
 trigger = "5 seconds"              # or "available now"; as fast as possible if not given
 
@@ -24,6 +24,19 @@ path = "out"
 
 [spark]
 "spark.driver.memory" = "4g"
+
+With emit = "joins" there is no `stream` and no [source], but a table for each joined stream:
+
+[sources.r]
+format = "parquet"
+path = "in-r"
+
+[sources.s]
+format = "parquet"
+path = "in-s"
+
+[times]                            # how often queries that come later may have a stream in FROM
+r = 2
 """
 
 from __future__ import annotations
@@ -44,9 +57,9 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text", "avro", "delta")
-EMITS = ("matches", "changes")
+EMITS = ("matches", "changes", "joins")
 Options = dict[str, Any]
-_TABLES = ("options", "keep", "spark")
+_TABLES = ("options", "keep", "spark", "sources", "times")
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where matches or changes go."""
+    """Where matches, changes or joined rows go."""
 
     format: str
     path: str = ""
@@ -70,19 +83,29 @@ class Sink:
 
 @dataclass(frozen=True)
 class Job:
-    """A whole file."""
+    """A whole file. `sources` has the stream and its source, or those of a join, by their names."""
 
     catalog: str
-    stream: str
-    source: Source
     sink: Sink
+    sources: dict[str, Source]
     checkpoint: str = ""
     trigger: str = ""
     emit: str = "matches"
     # 0: as many as the checkpoint has, or as Spark's shuffle partitions.
     shards: int = 0
     keep: Options = field(default_factory=dict)
+    times: Options = field(default_factory=dict)
     spark: Options = field(default_factory=dict)
+
+    @property
+    def stream(self) -> str:
+        """The stream of a job that has one."""
+        return next(iter(self.sources))
+
+    @property
+    def found(self) -> str:
+        """What the rows of the result are called."""
+        return "pairs" if self.emit == "joins" else self.emit
 
 
 T = TypeVar("T")
@@ -97,15 +120,63 @@ def load(path: str) -> Job:
         raise InvalidQuery(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidQuery(f"{path} is not TOML: {error}") from None
-    job = _section(Job, raw, path, "")
-    if job.emit not in EMITS:
-        allowed = " or ".join(f'"{e}"' for e in EMITS)
-        raise InvalidQuery(f"{path}: 'emit' must be {allowed}, not {job.emit!r}")
-    if job.shards < 0 or (job.shards and job.emit != "changes"):
-        raise InvalidQuery(f"{path}: 'shards' must be above zero, and goes with emit = \"changes\"")
+    job = _section(Job, _one_or_many(raw, path), path, "")
+    if job.shards < 0 or (job.shards and job.emit == "matches"):
+        raise InvalidQuery(
+            f'{path}: \'shards\' must be above zero, and goes with emit = "changes" or "joins"'
+        )
     _check_keep(job, path)
+    _check_times(job, path)
     folder = os.path.dirname(os.path.abspath(path))
     return _resolved(job, folder)
+
+
+def _one_or_many(raw: Options, path: str) -> Options:
+    """With `sources`, whichever way the file names them."""
+    emit = raw.get("emit", "matches")
+    if isinstance(emit, str) and emit not in EMITS:
+        allowed = ", ".join(f'"{e}"' for e in EMITS[:-1]) + f' or "{EMITS[-1]}"'
+        raise InvalidQuery(f"{path}: 'emit' must be {allowed}, not {emit!r}")
+    own = {key: value for key, value in raw.items() if key not in ("stream", "source", "sources")}
+    _check_keys(Job, own, f"{path}: ", ("stream", "source"))
+    if emit == "joins":
+        if given := [key for key in ("stream", "source") if key in raw]:
+            raise InvalidQuery(
+                f'{path}: {given[0]!r} does not go with emit = "joins": name each stream that is'
+                " joined in a table of its own, as [sources.r]"
+            )
+        tables = raw.get("sources", {})
+        if not isinstance(tables, dict) or not tables:
+            raise InvalidQuery(
+                f"{path}: 'sources' is missing: emit = \"joins\" needs a table for each stream"
+                " that is joined, as [sources.r]"
+            )
+    else:
+        if "sources" in raw:
+            raise InvalidQuery(
+                f"{path}: [sources] goes with emit = \"joins\"; any other job has 'stream' and"
+                " [source]"
+            )
+        for key, kind in (("stream", str), ("source", dict)):
+            _check_type(f"{path}: ", key, raw, kind)
+        tables = {raw["stream"]: raw["source"]}
+    sources = {}
+    for name, table in tables.items():
+        _check_type(f"{path}: [sources] ", name, tables, dict)
+        where = f"sources.{name}" if emit == "joins" else "source"
+        sources[name] = _section(Source, table, path, where)
+    return own | {"sources": sources}
+
+
+def _check_times(job: Job, path: str) -> None:
+    if job.times and job.emit != "joins":
+        raise InvalidQuery(f'{path}: [times] goes with emit = "joins"')
+    for name, count in job.times.items():
+        if name not in job.sources:
+            known = list(job.sources)
+            raise InvalidQuery(f"{path}: [times] there is no source {name!r}{hint(name, known)}")
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InvalidQuery(f"{path}: [times] {name!r} must be a whole number above zero")
 
 
 def _check_keep(job: Job, path: str) -> None:
@@ -124,23 +195,27 @@ def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
     _check_keys(kind, raw, where)
     values: dict[str, Any] = {}
     for key in types:
-        if key not in raw:
-            if types[key] in (Source, Sink) or key in ("catalog", "stream", "format"):
-                raise InvalidQuery(f"{where}{key!r} is missing")
-            continue
-        value: Any = raw[key]
-        wanted = dict if types[key] in (Source, Sink) or key in _TABLES else types[key]
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            expected = {dict: "a table", int: "a whole number"}.get(wanted, "a string")
-            raise InvalidQuery(f"{where}{key!r} must be {expected}, not {value!r}")
-        if types[key] in (Source, Sink):
-            value = _section(types[key], raw[key], path, key)
-        values[key] = value
+        needed = types[key] is Sink or key in ("catalog", "format")
+        if key in raw or needed:
+            is_table = types[key] is Sink or key in _TABLES
+            value = _check_type(where, key, raw, dict if is_table else types[key])
+            values[key] = _section(Sink, value, path, key) if types[key] is Sink else value
     return kind(**values)
 
 
-def _check_keys(kind: type[Any], raw: Options, where: str) -> None:
-    known = [f.name for f in fields(kind)]
+def _check_type(where: str, key: str, raw: Options, wanted: type[Any]) -> Any:
+    """The value, if there is one and it is of this type."""
+    if key not in raw:
+        raise InvalidQuery(f"{where}{key!r} is missing")
+    value = raw[key]
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        expected = {dict: "a table", int: "a whole number"}.get(wanted, "a string")
+        raise InvalidQuery(f"{where}{key!r} must be {expected}, not {value!r}")
+    return value
+
+
+def _check_keys(kind: type[Any], raw: Options, where: str, more: tuple[str, ...] = ()) -> None:
+    known = [*(f.name for f in fields(kind)), *more]
     for key in raw:
         if key not in known:
             raise InvalidQuery(f"{where}unknown key {key!r}{hint(key, known)}")
@@ -150,17 +225,20 @@ def _resolved(job: Job, folder: str) -> Job:
     def local(value: str) -> str:
         return value if not value or "://" in value else os.path.join(folder, value)
 
-    source = replace(job.source, path=local(job.source.path))
+    sources = {name: replace(s, path=local(s.path)) for name, s in job.sources.items()}
     sink = replace(job.sink, path=local(job.sink.path))
-    for name, part in (("source", source), ("sink", sink)):
+    places = {f"sources.{n}" if job.emit == "joins" else "source": s for n, s in sources.items()}
+    parts: list[tuple[str, Source | Sink]] = [*places.items(), ("sink", sink)]
+    for name, part in parts:
         if part.format in FILE_FORMATS and not part.path:
             raise InvalidQuery(f"[{name}] 'path' is missing: format {part.format!r} needs one")
-    if source.path and "://" not in source.path and not os.path.exists(source.path):
-        raise InvalidQuery(f"[source] there is nothing at {source.path}")
+    for name, source in places.items():
+        if source.path and "://" not in source.path and not os.path.exists(source.path):
+            raise InvalidQuery(f"[{name}] there is nothing at {source.path}")
     return replace(
         job,
         catalog=local(job.catalog),
-        source=source,
+        sources=sources,
         sink=sink,
         checkpoint=local(job.checkpoint),
     )

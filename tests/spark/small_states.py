@@ -4,9 +4,9 @@
 """
 
 import watchline.spark.daemon  # noqa: F401
-from watchline.spark import shard
+from watchline.spark import state
 
-shard.INLINE = 64
+state.INLINE = 64
 
 if __name__ == "__main__":
     from pyspark.daemon import manager

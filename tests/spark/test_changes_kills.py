@@ -157,28 +157,46 @@ SOON, LATER = (0.0, 0.0, 0.005, 0.05), (0.3, 0.6, 1.0, 2.0)
 
 def batches(folder: Path) -> list[tuple[int, list[str]]]:
     """The version and the files of each batch, from Spark's logs and ours."""
+    return [(version, files) for version, [files] in batches_of(folder, [0])]
+
+
+def batches_of(folder: Path, sources: list[int]) -> list[tuple[int, list[list[str]]]]:
+    """The version of each batch, and the files of each of these sources."""
     checkpoint = folder / "checkpoint"
-    of_log: dict[int, list[str]] = {}
-    for entry in (checkpoint / "sources" / "0").iterdir():
-        if entry.name.partition(".")[0].isdigit():
-            for line in entry.read_text().splitlines()[1:]:
-                found = json.loads(line)
-                path = unquote(urlparse(found["path"]).path)
-                names = of_log.setdefault(found["batchId"], [])
-                names += [path] if path not in names else []
+    logs = {number: _log_of(checkpoint / "sources" / str(number)) for number in sources}
     query_id = json.loads((checkpoint / "metadata").read_text())["id"]
-    made, seen = [], -1
+    made, seen = [], dict.fromkeys(sources, -1)
     numbers = sorted(int(p.name) for p in (checkpoint / "offsets").iterdir() if p.name.isdigit())
     assert numbers == list(range(len(numbers)))
     for number in numbers:
         assert (checkpoint / "commits" / str(number)).exists()
-        lines = (checkpoint / "offsets" / str(number)).read_text().splitlines()
-        [offset] = [json.loads(x)["logOffset"] for x in lines if x.startswith('{"logOffset"')]
-        files = [f for k in range(seen + 1, offset + 1) for f in of_log.get(k, [])]
-        seen = offset
+        # After the version of the format and a line of settings, a line for each source.
+        offsets = (checkpoint / "offsets" / str(number)).read_text().splitlines()[2:]
+        files = []
+        for source in sources:
+            offset = seen[source]
+            if offsets[source] != "-":
+                offset = json.loads(offsets[source])["logOffset"]
+            files.append(
+                [f for k in range(seen[source] + 1, offset + 1) for f in logs[source].get(k, [])]
+            )
+            seen[source] = offset
         version = int((folder / "catalog" / "_runs" / query_id / str(number)).read_text())
         made.append((version, files))
     return made
+
+
+def _log_of(folder: Path) -> dict[int, list[str]]:
+    """The files of each offset of a source."""
+    found: dict[int, list[str]] = {}
+    for entry in folder.iterdir() if folder.exists() else ():
+        if entry.name.partition(".")[0].isdigit():
+            for line in entry.read_text().splitlines()[1:]:
+                told = json.loads(line)
+                path = unquote(urlparse(told["path"]).path)
+                names = found.setdefault(told["batchId"], [])
+                names += [path] if path not in names else []
+    return found
 
 
 def ledger_of(folder: Path, writer: Writer) -> tuple[list[Told], reference.Ledger]:
@@ -225,7 +243,7 @@ def test_killed_at_every_moment(tmp_path: Path) -> None:
     aims = [*((moment, SOON) for moment in [*MOMENTS, "state"]), *[("commit", LATER)] * 3]
     aims += [("", (draw.uniform(0.5, 6),)) for _ in range(2)]
     draw.shuffle(aims)
-    met = sum(_kill_at(Run(folder), moment, draw.choice(after), draw) for moment, after in aims)
+    met = sum(kill_at(Run(folder), moment, draw.choice(after), draw) for moment, after in aims)
     writer.end()
     assert met >= len(aims) - 2
     (folder / "job.toml").write_text(
@@ -257,7 +275,7 @@ def test_killed_while_load_is_shed(tmp_path: Path) -> None:
     text += "[keep]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in keep.items())
     (folder / "job.toml").write_text(text)
     for moment in draw.sample(sorted(MOMENTS), 3):
-        _kill_at(Run(folder), moment, draw.choice(SOON), draw)
+        kill_at(Run(folder), moment, draw.choice(SOON), draw)
     (folder / "job.toml").write_text(
         text.replace("stream =", 'trigger = "available now"\nstream =', 1)
     )
@@ -272,9 +290,9 @@ def test_killed_while_load_is_shed(tmp_path: Path) -> None:
     assert {"shed", "enter", "exit"} <= {change[4] for change in wanted}
 
 
-def _kill_at(run: Run, moment: str, after: float, draw: random.Random) -> bool:
+def kill_at(run: Run, moment: str, after: float, draw: random.Random) -> bool:
     """Whether the moment came."""
-    come = not moment or run.wait_for(MOMENTS[moment], 60)
+    come = not moment or run.wait_for(MOMENTS[moment], 120)
     time.sleep(after)
     run.kill(driver_first=draw.random() < 0.3)
     return come

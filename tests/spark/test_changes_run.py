@@ -205,7 +205,8 @@ def test_interrupt_stops_cleanly_and_the_catalog_is_followed(folder: Path) -> No
 
 
 MISTAKES = [
-    ('emit = "changes"', 'emit = "chnages"', "must be \"matches\" or \"changes\", not 'chnages'"),
+    ('emit = "changes"', 'emit = "chnages"',
+     "must be \"matches\", \"changes\" or \"joins\", not 'chnages'"),
     ('emit = "changes"', "emit = true", "'emit' must be a string, not True"),
     ("shards = 2", 'shards = "2"', "'shards' must be a whole number, not '2'"),
     ("shards = 2", "shards = true", "'shards' must be a whole number, not True"),

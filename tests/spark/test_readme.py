@@ -61,6 +61,13 @@ def test_changes_as_a_pipeline(names: dict[str, Any]) -> None:
     assert names["for_bob"].count() == 5
 
 
+def test_a_join_of_two_streams(names: dict[str, Any]) -> None:
+    """IBM's bid of 41 meets the ask of 40.5, and the last ask comes too late for both."""
+    found = names["deals"].select("query_id", "bids_symbol", "bids_price", "asks_price")
+    assert rows(found) == [("deal", "IBM", 41.0, 40.5)]
+    assert names["deals"].columns[4:] == ["asks_symbol", "asks_price", "asks_ts"]
+
+
 def test_every_match(names: dict[str, Any]) -> None:
     assert sorted(rows(names["out"])) == [("cheap", "IBM", 39.5), ("odd", "ACME", 950.0)]
 

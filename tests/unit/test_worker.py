@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
-from watchline.spark.dataframe import reference
+from watchline.spark.frames import reference
 from watchline.spark.worker import MatchTask
 
 CHEAP = "CREATE QUERY cheap AS SELECT * FROM ticks WHERE price < 40"

@@ -33,7 +33,7 @@ def run(file: str, as_json: bool) -> None:
     \b
     catalog = "my-catalog"          # paths are relative to the file
     stream = "ticks"
-    emit = "changes"                # or "matches"
+    emit = "changes"                # or "matches"; "joins" has [sources.r], [sources.s] instead
     checkpoint = "checkpoint"
     [source]
     format = "parquet"
@@ -53,8 +53,8 @@ def run(file: str, as_json: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     query = spark_job.start(session, job)
-    click.echo(f"running {job.stream} from {file}; Ctrl-C stops", err=True)
-    show = _Display(as_json, job.emit)
+    click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
+    show = _Display(as_json, job.found)
     last = -1
     while query.isActive and not stop.is_set():
         stop.wait(0.5)
@@ -82,14 +82,16 @@ def replay(file: str, as_json: bool) -> None:
     count = spark_job.replay(session, job)
     seconds = time.monotonic() - start
     if as_json:
-        click.echo(json.dumps({job.emit: count, "seconds": round(seconds, 3)}))
+        click.echo(json.dumps({job.found: count, "seconds": round(seconds, 3)}))
     else:
-        click.echo(f"{count:,} {job.emit} in {seconds:.1f} s")
+        click.echo(f"{count:,} {job.found} in {seconds:.1f} s")
 
 
 def _session(job: Job) -> Any:
     """Spark, once everything that can be wrong without it has been checked."""
-    Catalog(job.catalog, create=False).stream(job.stream)
+    catalog = Catalog(job.catalog, create=False)
+    for name in job.sources:
+        catalog.stream(name)
     from watchline.spark import session
 
     click.echo("starting Spark", err=True)
@@ -100,15 +102,15 @@ def _session(job: Job) -> Any:
 
 
 # Counters that are shown where there is something to count.
-_SHOWN = ("rejected", "late", "too_fast", "shed", "over_limit")
+_SHOWN = ("rejected", "late", "too_fast", "shed", "over_limit", "unanswered", "waiting")
 
 
 class _Display:
     """A live line on a terminal, one line per batch into a pipe."""
 
-    def __init__(self, as_json: bool, emit: str):
+    def __init__(self, as_json: bool, found: str):
         self._json = as_json
-        self._emit = emit
+        self._found = found
         self._live = sys.stdout.isatty() and not as_json
         self.rows = self.found = self.count = 0
         self._start = time.monotonic()
@@ -124,12 +126,12 @@ class _Display:
 
     def _show(self, p: Any) -> None:
         if self._json:
-            told = {"batch": p.batch, "rows": p.rows, self._emit: p.found}
+            told = {"batch": p.batch, "rows": p.rows, self._found: p.found}
             told |= {"seconds": p.seconds, "rows_per_second": round(p.rate)}
             click.echo(json.dumps(told | {k: v for k, v in p.metrics.items() if k not in told}))
             return
         line = (
-            f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._emit}"
+            f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._found}"
             f"  {p.seconds * 1e3:>7,.0f} ms  {p.rate:>11,.0f} rows/s"
         )
         counts = {name: p.metrics.get(name) or 0 for name in _SHOWN}
@@ -139,7 +141,7 @@ class _Display:
             line += f"  accuracy {100 * accuracy:.1f} %"
         if self._live:
             click.echo(
-                f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.found:,} {self._emit}", nl=False
+                f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.found:,} {self._found}", nl=False
             )
         else:
             click.echo(line)
@@ -150,5 +152,5 @@ class _Display:
 
     def summary(self) -> str:
         seconds = time.monotonic() - self._start
-        rows, found = f"{self.rows:,} rows", f"{self.found:,} {self._emit}"
+        rows, found = f"{self.rows:,} rows", f"{self.found:,} {self._found}"
         return f"{rows}, {found}, {self.count:,} batches in {seconds:.1f} s"

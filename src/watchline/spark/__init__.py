@@ -2,9 +2,11 @@
 
 - settings.py: a SparkSession with the settings Watchline needs
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
+- joined.py: DataFrames of several streams in, joined rows out; frames.py: what both share
 - place.py: where other processes find the catalog
 - worker.py: what runs in Spark's Python workers, and what they keep between tasks
-- routing.py, shard.py: for changes, before and after the shuffle; state.py: where the state lives
+- routing.py, shard.py: for changes, before and after the shuffle; joining.py: the same for joins
+- state.py: where the state of a shard lives
 - versions.py: a stream of catalog versions, so that a registration starts a batch
 - job.py: a configured job from source to sink
 - sink.py: the committed files of Spark's file sink
@@ -21,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from watchline.spark.dataframe import changes, matches
+    from watchline.spark.joined import joins
     from watchline.spark.settings import session
 
-__all__ = ["changes", "matches", "session"]
+__all__ = ["changes", "joins", "matches", "session"]
 
-_HOMES = {"changes": "dataframe", "matches": "dataframe", "session": "settings"}
+_HOMES = {"changes": "dataframe", "joins": "joined", "matches": "dataframe", "session": "settings"}
 
 
 def __getattr__(name: str) -> Any:

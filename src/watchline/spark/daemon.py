@@ -4,7 +4,8 @@ Importing all of it takes a process more than a second; here it is done once. No
 opened before the fork: its threads would not survive it.
 """
 
-import watchline.spark.merging  # noqa: F401  (and all that it needs)
+import watchline.spark.joining
+import watchline.spark.merging  # noqa: F401  (and all that they need)
 
 if __name__ == "__main__":
     from pyspark.daemon import manager

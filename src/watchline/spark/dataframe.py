@@ -9,25 +9,33 @@ DataFrames take the same way, but for who calls the tracker.
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterable
-from os import PathLike, fspath
-from typing import TYPE_CHECKING, Union
+from os import PathLike
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
-from watchline.catalog import Catalog, Queries
-from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
-from watchline.model import Emit, Keep, Stream, Type
+from watchline.catalog import Queries
+from watchline.errors import InvalidQuery
+from watchline.model import Emit, Keep, Stream
+from watchline.spark.frames import (
+    SPARK,
+    CatalogLike,
+    absolute,
+    check_alone,
+    check_frame,
+    check_schema,
+    checked_shards,
+    opened_catalog,
+    quoted,
+    reference,
+    with_versions,
+)
 from watchline.spark.merging import MergeTask
-from watchline.spark.place import CatalogRef
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
 from watchline.spark.shard import COUNTERS, COUNTS, GAUGES, SENT_DDL, ShardTask, UnpackTask
 from watchline.spark.state import STATE_DDL
-from watchline.spark.versions import VersionSource
 from watchline.spark.worker import MatchTask
 from watchline.tracking import change_schema
 
@@ -36,27 +44,7 @@ if TYPE_CHECKING:
 
     from watchline.tracking.tracker import Keeping
 
-CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
-
-_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType)
-_FITS: dict[Type, tuple[type[st.DataType], ...]] = {
-    Type.DOUBLE: (st.DoubleType, st.FloatType, *_INTEGERS),
-    Type.BIGINT: (st.LongType, *_INTEGERS),
-    Type.STRING: (st.StringType,),
-    Type.BOOLEAN: (st.BooleanType,),
-    Type.TIMESTAMP: (st.TimestampType, st.TimestampNTZType),
-}
-
-
-_SPARK: dict[Type, st.DataType] = {
-    Type.DOUBLE: st.DoubleType(),
-    Type.BIGINT: st.LongType(),
-    Type.STRING: st.StringType(),
-    Type.BOOLEAN: st.BooleanType(),
-    Type.TIMESTAMP: st.TimestampType(),
-}
 _COUNTS = st.StructField(COUNTS, st.ArrayType(st.DoubleType()))
-MAX_SHARDS = 4_096
 
 
 def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
@@ -66,8 +54,8 @@ def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
     attributes only those columns come out. A streaming result follows the catalog: each micro-batch
     uses the newest version when it first runs, and the same one if it is ever run again.
     """
-    _check_frame(df)
-    opened = _opened(catalog)
+    check_frame(df)
+    opened = opened_catalog(catalog)
     ref = reference(opened)
     version = opened.version
     declared = opened.stream(stream, version)
@@ -99,8 +87,8 @@ def changes(
 
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
-    _check_frame(df)
-    opened = _opened(catalog)
+    check_frame(df)
+    opened = opened_catalog(catalog)
     ref = reference(opened)
     version = opened.version
     declared = opened.stream(stream, version)
@@ -110,13 +98,13 @@ def changes(
     schema = spark_schema(declared)
     spark = df.sparkSession
     shards = checked_shards(shards, spark)
-    _check_alone(df)
+    check_alone(df)
     rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
     fixed = None if df.isStreaming else version
     if df.isStreaming and ref.uri is not None:
-        rows = _with_versions(rows, ref, version)
+        rows = with_versions(rows, ref, version)
     routed = rows.mapInArrow(RouteTask(ref, stream, shards, fixed), ROUTED_DDL)
-    folder = None if state is None else _absolute(state)
+    folder = None if state is None else absolute(state)
     # Only where there are points can there be nearest neighbours, and in one shard they are known.
     merged = shards > 1 and declared.point is not None
     task = ShardTask(ref, stream, shards, fixed, folder, merged, kept)
@@ -151,47 +139,6 @@ def _observed(counted: DataFrame) -> DataFrame:
     return counted.observe("watchline", *sums, accuracy)
 
 
-def _check_frame(df: object) -> None:
-    if not isinstance(df, DataFrame):
-        raise SchemaMismatch(f"rows come as a Spark DataFrame, not as {type(df).__name__}")
-
-
-def checked_shards(shards: int | None, spark: SparkSession) -> int:
-    if shards is None:
-        return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
-        raise InvalidQuery(f"shards must be a whole number from 1 to {MAX_SHARDS}, not {shards!r}")
-    return shards
-
-
-def _check_alone(df: DataFrame) -> None:
-    """Spark allows one such operator in a streaming query, and would say so at its start only."""
-    if df.isStreaming and "FlatMapGroupsInPandasWithState" in df._jdf.queryExecution().toString():
-        raise EngineError(
-            "a streaming query can have one wl.changes: write the first one's result to a table"
-            " or topic, and start a second query from there"
-        )
-
-
-def _with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
-    """The rows, and one more for each new version of the catalog: it starts a batch."""
-    spark = rows.sparkSession
-    spark.dataSource.register(VersionSource)
-    reader = spark.readStream.format(VersionSource.name())
-    # Spark shows no option of this name: there may be credentials in it.
-    options = {"secret": json.dumps(ref.as_json()), "version": str(version)}
-    versions = reader.options(**options).load()
-    nothing = [fn.lit(None).cast(f.dataType).alias(f.name) for f in rows.schema.fields]
-    # The data come first: Spark asks the first source of a union for its limits.
-    return rows.withColumn(WAKE, fn.lit(None).cast("long")).union(
-        versions.select(*nothing, fn.col("version").alias(WAKE))
-    )
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def spark_schema(stream: Stream) -> st.StructType:
     """The columns of a change in Spark's types."""
     change_schema(stream)
@@ -201,7 +148,7 @@ def spark_schema(stream: Stream) -> st.StructType:
                 f"attribute {attribute.name!r} of stream {stream.name!r} is in the way of our own"
                 " column: declare it by another name"
             )
-    of = {a.name: _SPARK[a.type] for a in stream.attributes}
+    of = {a.name: SPARK[a.type] for a in stream.attributes}
     own = {
         "query_id": st.StringType(),
         "sign": st.ByteType(),
@@ -210,58 +157,6 @@ def spark_schema(stream: Stream) -> st.StructType:
         "reason": st.StringType(),
     }
     return st.StructType([st.StructField(name, kind) for name, kind in {**own, **of}.items()])
-
-
-def _absolute(folder: str | PathLike[str]) -> str:
-    if not isinstance(folder, (str, PathLike)):
-        raise InvalidQuery(f"state is a folder, not {folder!r}")
-    return fspath(folder) if "://" in fspath(folder) else os.path.abspath(folder)
-
-
-def _opened(catalog: CatalogLike) -> Catalog:
-    if isinstance(catalog, Catalog):
-        return catalog
-    if isinstance(catalog, (str, PathLike)):
-        return Catalog(fspath(catalog), create=False)
-    return Catalog.of(catalog)
-
-
-def reference(catalog: Catalog) -> CatalogRef:
-    """How workers find the catalog."""
-    if catalog.uri is None:
-        return CatalogRef(statements=catalog.statements())
-    # Workers may have another working folder.
-    uri = catalog.uri if catalog.folder is None else _absolute(catalog.folder)
-    options = tuple(sorted((catalog.storage_options or {}).items()))
-    return CatalogRef(uri, catalog.id, options)
-
-
-def check_schema(
-    schema: st.StructType, stream: Stream, own: tuple[str, ...] = ("query_id",)
-) -> None:
-    """Refuse a DataFrame that is not the declared stream, naming all that is wrong."""
-    types = {f.name: f.dataType for f in schema.fields}
-    wrong = []
-    for attribute in stream.attributes:
-        found = types.get(attribute.name)
-        if found is None:
-            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing")
-        elif not isinstance(found, _FITS[attribute.type]):
-            wrong.append(
-                f"column {attribute.name!r} is {found.simpleString()},"
-                f" not {attribute.type.value}: cast it"
-            )
-    wrong += [
-        f"column {name!r} is in the way of the result's own: rename it"
-        for name in own
-        if name in types
-    ]
-    if len(types) < len(schema.fields):
-        wrong.append("two columns have the same name: rename one")
-    if wrong:
-        raise SchemaMismatch(
-            f"the DataFrame does not fit stream {stream.name!r}: " + "; ".join(wrong)
-        )
 
 
 def selected(queries: Queries, stream: Stream, columns: list[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A configured job: from a source, through `matches` or `changes`, to a sink."""
+"""A configured job: from sources, through `matches`, `changes` or `joins`, to a sink."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, unquote
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,10 +17,12 @@ from pyspark.sql import functions as fn
 
 from watchline import errors
 from watchline.catalog import Catalog
-from watchline.config import Job
+from watchline.config import Job, Source
 from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
 from watchline.model import Stream
-from watchline.spark.dataframe import changes, checked_shards, matches, quoted
+from watchline.spark.dataframe import changes, matches
+from watchline.spark.frames import checked_shards, quoted
+from watchline.spark.joined import joins
 
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
 _NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
@@ -31,10 +34,10 @@ class Progress:
 
     batch: int
     rows: int
-    # Matches or changes, whichever the job emits.
+    # Matches, changes or pairs, whichever the job emits.
     found: int
     seconds: float
-    # What was observed: for changes all their counters.
+    # What was observed: for changes and joins all their counters.
     metrics: dict[str, Any]
 
     @property
@@ -71,8 +74,7 @@ def translated(error: Exception) -> WatchlineError:
     return EngineError(f"Spark refuses: {(lines or [type(error).__name__])[0][:500]}")
 
 
-def read(spark: SparkSession, job: Job, stream: Stream, streaming: bool) -> DataFrame:
-    source = job.source
+def read(spark: SparkSession, source: Source, stream: Stream, streaming: bool) -> DataFrame:
     reader: Any = spark.readStream if streaming else spark.read
     reader = reader.format(source.format).options(**_texts(source.options))
     if source.schema or source.format in _NEED_SCHEMA:
@@ -84,10 +86,9 @@ def read(spark: SparkSession, job: Job, stream: Stream, streaming: bool) -> Data
 def start(spark: SparkSession, job: Job) -> Any:
     """Start the stream; gives Spark's StreamingQuery."""
     catalog = Catalog(job.catalog, create=False)
-    stream = catalog.stream(job.stream)
     shards = claim_checkpoint(job, catalog, checked_shards(None, spark))
     with clear_errors():
-        found = _found(read(spark, job, stream, streaming=True), job, catalog, shards)
+        found = _found(spark, job, catalog, shards, streaming=True)
         if job.emit == "matches":
             found = found.observe("watchline", fn.count(fn.lit(1)).alias("matches"))
         writer = found.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
@@ -102,11 +103,19 @@ def start(spark: SparkSession, job: Job) -> Any:
         return writer.start(job.sink.path) if job.sink.path else writer.start()
 
 
-def _found(df: DataFrame, job: Job, catalog: Catalog, shards: int | None) -> DataFrame:
+def _found(
+    spark: SparkSession, job: Job, catalog: Catalog, shards: int | None, streaming: bool
+) -> DataFrame:
+    frames = {
+        name: read(spark, source, catalog.stream(name), streaming)
+        for name, source in job.sources.items()
+    }
     if job.emit == "matches":
-        return matches(df, catalog, job.stream)
+        return matches(frames[job.stream], catalog, job.stream)
     state = f"{job.checkpoint}/watchline-state" if job.checkpoint else None
-    return changes(df, catalog, job.stream, shards, state, **job.keep)
+    if job.emit == "joins":
+        return joins(frames, catalog, shards, state, job.times)
+    return changes(frames[job.stream], catalog, job.stream, shards, state, **job.keep)
 
 
 def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
@@ -120,7 +129,9 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
     mark = os.path.join(job.checkpoint, "watchline-catalog")
     os.makedirs(job.checkpoint, exist_ok=True)
     if not os.path.exists(mark) or not os.path.getsize(mark):
-        emit = f"changes {shards}" if job.emit == "changes" else "matches"
+        emit = "matches" if job.emit == "matches" else f"{job.emit} {shards}"
+        # A join's checkpoint knows its sources by their order alone.
+        emit += f" {_names(job)}" if job.emit == "joins" else ""
         # It is complete before it has its name: a crash leaves no half of it.
         with open(f"{mark}.new", "w", encoding="ascii") as file:
             file.write(f"{catalog.id} {emit}")
@@ -129,7 +140,7 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
         os.replace(f"{mark}.new", mark)
     with open(mark, encoding="ascii") as file:
         # A mark from before there were changes is the id alone.
-        owner, emit, *numbers = [*file.read().split(), "matches"][:3]
+        owner, emit, *more = [*file.read().split(), "matches"][:4]
     anew = "or start with a new checkpoint"
     if owner != catalog.id:
         raise CatalogError(
@@ -140,7 +151,10 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
         raise CatalogError(f"the checkpoint {job.checkpoint} is of a job that emits {emit}, {anew}")
     if emit == "matches":
         return shards
-    made = int(numbers[0])
+    if emit == "joins" and more[1] != _names(job):
+        of = ", ".join(map(unquote, more[1].split(",")))
+        raise InvalidState(f"the checkpoint {job.checkpoint} is of a join of {of}, {anew}")
+    made = int(more[0])
     if job.shards not in (0, made):
         raise InvalidState(
             f"the checkpoint {job.checkpoint} was made with {made} shards, not {job.shards}:"
@@ -149,13 +163,16 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
     return made
 
 
+def _names(job: Job) -> str:
+    """The streams of a join, as a word."""
+    return ",".join(quote(name, safe="") for name in sorted(job.sources))
+
+
 def replay(spark: SparkSession, job: Job) -> int:
-    """The same over stored data, as a batch; gives the number of matches or changes written."""
+    """The same over stored data, as a batch; gives the number of rows written."""
     catalog = Catalog(job.catalog, create=False)
-    stream = catalog.stream(job.stream)
     with clear_errors():
-        rows = read(spark, job, stream, streaming=False)
-        df = _found(rows, job, catalog, job.shards or None)
+        df = _found(spark, job, catalog, job.shards or None, streaming=False)
         if job.sink.format == "console":
             found = df.cache()
             found.show(20, truncate=False)
@@ -176,10 +193,10 @@ def progress(query: Any, after: int) -> list[Progress]:
         if p["batchId"] > after and p["numInputRows"] > 0:
             observed = p["observedMetrics"].get("watchline")
             metrics = observed.asDict() if observed else {}
-            found = metrics.get("matches", metrics.get("changes", 0)) or 0
+            found = next((metrics[n] for n in ("matches", "changes", "pairs") if n in metrics), 0)
             rows = metrics.get("rows", p["numInputRows"]) or 0
             seconds = p["durationMs"].get("triggerExecution", 0) / 1e3
-            done.append(Progress(p["batchId"], rows, found, seconds, metrics))
+            done.append(Progress(p["batchId"], rows, found or 0, seconds, metrics))
     return done
 
 

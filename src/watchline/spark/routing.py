@@ -87,11 +87,7 @@ class RouteTask:
         keys = np.array(shard_keys(self.shards), dtype=np.int32)
         rejects: Rejects = Rejects()
         spans = []
-        for batch in batches:
-            if WAKE in batch.schema.names:
-                batch = batch.filter(batch.column(WAKE).is_null())
-            if not batch.num_rows:
-                continue
+        for batch in rows_among(batches):
             with one_thread():
                 rows, bad = accepted(batch, stream, used)
             rejects += bad
@@ -100,6 +96,15 @@ class RouteTask:
                 spans.append((int(times.min()), int(times.max())))
                 yield _packed(rows, stream, keys, focals)
         yield _ticks(keys, spans, rejects)
+
+
+def rows_among(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Without what only says that there is a new version."""
+    for batch in batches:
+        if WAKE in batch.schema.names:
+            batch = batch.filter(batch.column(WAKE).is_null())
+        if batch.num_rows:
+            yield batch
 
 
 def _packed(

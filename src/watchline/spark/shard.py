@@ -1,10 +1,9 @@
 """After the shuffle: a shard's rows of one batch go through its tracker.
 
-The tracker of a shard is kept in the worker and counts only if its token is the one in Spark's
-state row; any other worker restores it from the state. Changes leave as Arrow IPC, a few binaries
-with the batch's counters beside them, and are unpacked by `UnpackTask`. What the k nearest of a
-shard did leaves beside them as timelines, for `merging.MergeTask`: by the hash of the query, so
-that those of one query meet.
+The tracker of a shard is the worker's own or comes from the state (`state.py`). Changes leave as
+Arrow IPC, a few binaries with the batch's counters beside them, and are unpacked by `UnpackTask`.
+What the k nearest of a shard did leaves beside them as timelines, for `merging.MergeTask`: by the
+hash of the query, so that those of one query meet.
 """
 
 from __future__ import annotations
@@ -19,21 +18,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.errors import EngineError, InvalidState
+from watchline.errors import EngineError
 from watchline.index.result import one_thread
 from watchline.model import Keep, Stream
 from watchline.moving.merge import PLAIN, QUERIES, Timeline, pack, split
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import NEVER, ROUTED, from_ipc, shard_keys, to_ipc
-from watchline.spark.state import INLINE, TIDY, StateFiles, StateRow, new_token, row_of
-from watchline.spark.worker import (
-    batch_version,
-    catalog_of,
-    keep,
-    micro_batch,
-    watcher_from,
-    watcher_of,
-)
+from watchline.spark.state import ShardState
+from watchline.spark.worker import batch_version, catalog_of, watcher_from, watcher_of
 from watchline.tracking import Rejects, Tracker
 from watchline.tracking.batch import Span
 from watchline.tracking.changes import OWN
@@ -80,11 +72,6 @@ class Outbox(NamedTuple):
     timelines: list[tuple[int, Timeline]]
 
 
-# Of shards that a worker has served.
-KEPT_TRACKERS = 64
-_trackers: dict[tuple[str, int], tuple[str, Tracker]] = {}
-
-
 @dataclass(frozen=True)
 class ShardTask:
     """The function that runs once for each shard and batch.
@@ -108,18 +95,14 @@ class ShardTask:
         # Spark pads our rows with empty ones, which pandas finds worth a warning in every batch.
         warnings.filterwarnings("ignore", "The behavior of DataFrame concat", FutureWarning)
         inbox = _opened(row for frame in frames for row in frame.itertuples(index=False))
-        query_id, _ = micro_batch()
         version = batch_version(self.ref, self.version)
         shard = int(key[0])
-        old = row_of(state.get if state.exists else None)
-        files = self._files(query_id)
+        kept = ShardState(self.ref, self.shards, self.folder, shard, state)
         with one_thread():
-            tracker = self._tracker(old, query_id, shard, version, files)
+            tracker = self._tracker(kept, version)
             before = tracker.stats()
             outbox = self._done(tracker, version, inbox)
-            row = self._saved(tracker, old, shard, files)
-        state.update(tuple(row))
-        keep(_trackers, (query_id, shard), (row.token, tracker), KEPT_TRACKERS)
+            kept.save(tracker, tracker.version)
         yield pd.DataFrame(_packed(outbox, tracker, before, shard, self.shards))
 
     def whole_batch(self, key: tuple[Any, ...], routed: pa.Table) -> pa.Table:
@@ -151,55 +134,18 @@ class ShardTask:
             raise EngineError(f"stream {self.stream!r} has points now: start the job again")
         return Outbox(opened, changes, timelines)
 
-    # --- state
-
-    def _files(self, query_id: str) -> StateFiles | None:
-        if self.folder is not None:
-            return StateFiles(f"{self.folder}/{query_id}")
-        if self.ref.uri is None:
-            return None
-        return StateFiles(f"{self.ref.uri}/_runs/{query_id}/state")
-
-    def _tracker(
-        self,
-        row: StateRow | None,
-        query_id: str,
-        shard: int,
-        version: int,
-        files: StateFiles | None,
-    ) -> Tracker:
-        # Taken out: a task that fails half way leaves no half-way tracker behind.
-        token, tracker = _trackers.pop((query_id, shard), ("", None))
+    def _tracker(self, kept: ShardState, version: int) -> Tracker:
         identity = catalog_of(self.ref).identity
-        if row is None:
+        tracker: Tracker | None = kept.engine()
+        if kept.row is None:
             watcher = watcher_of(self.ref, self.stream, version)
             return Tracker.over(watcher, identity, self.shards, self.keep)
-        row.check(self.shards, identity)
-        watcher = watcher_from(self.ref, self.stream, row.version, version)
-        if tracker is not None and token == row.token:
+        watcher = watcher_from(self.ref, self.stream, kept.row.version, version)
+        if tracker is not None:
             tracker.follow(watcher)
             return tracker
-        if row.file is not None:
-            if files is None:
-                raise InvalidState("the checkpoint has its state in files, and no folder is named")
-            blob = files.load(row.file)
-        else:
-            assert row.blob is not None
-            blob = row.blob
-        saved = Saved.of(blob, identity, self.stream)
+        saved = Saved.of(kept.blob(), identity, self.stream)
         return Tracker.resume(watcher, saved, self.shards, self.keep)
-
-    def _saved(
-        self, tracker: Tracker, old: StateRow | None, shard: int, files: StateFiles | None
-    ) -> StateRow:
-        sequence = 0 if old is None else old.sequence + 1
-        blob, token = tracker.snapshot(), new_token()
-        row = StateRow(sequence, tracker.version, self.shards, tracker.identity, token, None, blob)
-        if files is not None and len(blob) > INLINE:
-            row = row._replace(file=files.save(shard, sequence, token, blob), blob=None)
-        if files is not None and sequence % TIDY == TIDY - 1:
-            files.tidy(shard, sequence)
-        return row
 
 
 def _opened(routed: Iterable[tuple[Any, ...]]) -> Inbox:
@@ -303,7 +249,7 @@ def labelled(timeline: Timeline, stream: Stream) -> Timeline:
 
 @dataclass(frozen=True)
 class UnpackTask:
-    """The function that `mapInArrow` runs last: binaries in, changes of this schema out."""
+    """The function that `mapInArrow` runs last: binaries in, rows of this schema out."""
 
     schema: pa.Schema
 
@@ -314,12 +260,14 @@ class UnpackTask:
 
 
 def unpacked(blob: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    """The changes of a binary, in the columns that the job began with."""
+    """The rows of a binary, in the columns that the job began with."""
     if not len(blob):
         return schema.empty_table()
     slim = from_ipc(blob)
     columns = dict(zip(slim.column_names, slim.columns, strict=True))
-    same = json.loads(slim.schema.metadata[_SAME])
+    same = json.loads((slim.schema.metadata or {}).get(_SAME, b"{}"))
     columns |= {name: columns[twin] for name, twin in same.items()}
-    columns["reason"] = columns["reason"].cast(pa.string())
+    for name, column in columns.items():
+        if pa.types.is_dictionary(column.type):
+            columns[name] = column.cast(column.type.value_type)
     return conformed(pa.table(columns), schema)

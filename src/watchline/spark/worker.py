@@ -29,6 +29,7 @@ MAX_ROWS = 1_000_000
 
 
 _catalogs: dict[CatalogRef, Catalog] = {}
+_streams: dict[tuple[CatalogRef, str, int], Stream] = {}
 _matchers: dict[tuple[CatalogRef, str], Matcher] = {}
 _watchers: dict[tuple[CatalogRef, str], Watcher] = {}
 
@@ -49,6 +50,15 @@ def keep(cache: dict[K, V], key: K, value: V, most: int) -> V:
 def catalog_of(ref: CatalogRef) -> Catalog:
     found = _catalogs.get(ref)
     return keep(_catalogs, ref, ref.open() if found is None else found, KEPT)
+
+
+def stream_of(ref: CatalogRef, stream: str, version: int) -> Stream:
+    """The stream as it is declared at this version; that of an older one is read again and again
+    otherwise."""
+    found = _streams.get((ref, stream, version))
+    if found is None:
+        found = catalog_of(ref).stream(stream, version)
+    return keep(_streams, (ref, stream, version), found, KEPT)
 
 
 def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:

@@ -1,0 +1,135 @@
+"""What `wl.matches`, `wl.changes` and `wl.joins` do alike on the driver.
+
+Catalogs and DataFrames that users give are checked; new versions of a catalog start batches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from os import PathLike, fspath
+from typing import Union
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql import types as st
+
+from watchline.catalog import Catalog
+from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
+from watchline.model import Stream, Type
+from watchline.spark.place import CatalogRef
+from watchline.spark.routing import WAKE
+from watchline.spark.versions import VersionSource
+
+CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
+
+_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType)
+_FITS: dict[Type, tuple[type[st.DataType], ...]] = {
+    Type.DOUBLE: (st.DoubleType, st.FloatType, *_INTEGERS),
+    Type.BIGINT: (st.LongType, *_INTEGERS),
+    Type.STRING: (st.StringType,),
+    Type.BOOLEAN: (st.BooleanType,),
+    Type.TIMESTAMP: (st.TimestampType, st.TimestampNTZType),
+}
+SPARK: dict[Type, st.DataType] = {
+    Type.DOUBLE: st.DoubleType(),
+    Type.BIGINT: st.LongType(),
+    Type.STRING: st.StringType(),
+    Type.BOOLEAN: st.BooleanType(),
+    Type.TIMESTAMP: st.TimestampType(),
+}
+MAX_SHARDS = 4_096
+
+
+def check_frame(df: object) -> None:
+    if not isinstance(df, DataFrame):
+        raise SchemaMismatch(f"rows come as a Spark DataFrame, not as {type(df).__name__}")
+
+
+def checked_shards(shards: int | None, spark: SparkSession) -> int:
+    if shards is None:
+        return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
+        raise InvalidQuery(f"shards must be a whole number from 1 to {MAX_SHARDS}, not {shards!r}")
+    return shards
+
+
+def check_alone(df: DataFrame) -> None:
+    """Spark allows one such operator in a streaming query, and would say so at its start only."""
+    if df.isStreaming and "FlatMapGroupsInPandasWithState" in df._jdf.queryExecution().toString():
+        raise EngineError(
+            "a streaming query can have one wl.changes or wl.joins: write the first one's result to"
+            " a table or topic, and start a second query from there"
+        )
+
+
+def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
+    """The rows, and one more for each new version of the catalog: it starts a batch."""
+    spark = rows.sparkSession
+    spark.dataSource.register(VersionSource)
+    reader = spark.readStream.format(VersionSource.name())
+    # Spark shows no option of this name: there may be credentials in it.
+    options = {"secret": json.dumps(ref.as_json()), "version": str(version)}
+    versions = reader.options(**options).load()
+    nothing = [fn.lit(None).cast(f.dataType).alias(f.name) for f in rows.schema.fields]
+    # The data come first: Spark asks the first source of a union for its limits.
+    return rows.withColumn(WAKE, fn.lit(None).cast("long")).union(
+        versions.select(*nothing, fn.col("version").alias(WAKE))
+    )
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def absolute(folder: str | PathLike[str]) -> str:
+    if not isinstance(folder, (str, PathLike)):
+        raise InvalidQuery(f"state is a folder, not {folder!r}")
+    return fspath(folder) if "://" in fspath(folder) else os.path.abspath(folder)
+
+
+def opened_catalog(catalog: CatalogLike) -> Catalog:
+    if isinstance(catalog, Catalog):
+        return catalog
+    if isinstance(catalog, (str, PathLike)):
+        return Catalog(fspath(catalog), create=False)
+    return Catalog.of(catalog)
+
+
+def reference(catalog: Catalog) -> CatalogRef:
+    """How workers find the catalog."""
+    if catalog.uri is None:
+        return CatalogRef(statements=catalog.statements())
+    # Workers may have another working folder.
+    uri = catalog.uri if catalog.folder is None else absolute(catalog.folder)
+    options = tuple(sorted((catalog.storage_options or {}).items()))
+    return CatalogRef(uri, catalog.id, options)
+
+
+def check_schema(
+    schema: st.StructType, stream: Stream, own: tuple[str, ...] = ("query_id",)
+) -> None:
+    """Refuse a DataFrame that is not the declared stream, naming all that is wrong."""
+    types = {f.name: f.dataType for f in schema.fields}
+    wrong = []
+    for attribute in stream.attributes:
+        found = types.get(attribute.name)
+        if found is None:
+            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing")
+        elif not isinstance(found, _FITS[attribute.type]):
+            wrong.append(
+                f"column {attribute.name!r} is {found.simpleString()},"
+                f" not {attribute.type.value}: cast it"
+            )
+    wrong += [
+        f"column {name!r} is in the way of the result's own: rename it"
+        for name in own
+        if name in types
+    ]
+    if len(types) < len(schema.fields):
+        wrong.append("two columns have the same name: rename one")
+    if wrong:
+        raise SchemaMismatch(
+            f"the DataFrame does not fit stream {stream.name!r}: " + "; ".join(wrong)
+        )

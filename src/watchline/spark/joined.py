@@ -1,0 +1,156 @@
+"""`wl.joins`: the driver's side.
+
+Every stream's DataFrame is checked against its declaration and goes through a router of its own;
+what the routers send is one stream of packed rows, which a shuffle brings to every shard. Batch and
+streaming DataFrames take the same way, but for who calls the joiner: `joining.JoinTask`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from os import PathLike
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+from pyspark.sql import types as st
+
+from watchline.catalog import Catalog
+from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
+from watchline.evaluate import ARROW
+from watchline.model import Stream, Type
+from watchline.spark.frames import (
+    SPARK,
+    CatalogLike,
+    absolute,
+    check_alone,
+    check_frame,
+    check_schema,
+    checked_shards,
+    opened_catalog,
+    quoted,
+    reference,
+    with_versions,
+)
+from watchline.spark.joining import (
+    COUNTERS,
+    GAUGES,
+    ROUTED_DDL,
+    SAME_COUNTERS,
+    SAME_GAUGES,
+    SENT_DDL,
+    JoinRouteTask,
+    JoinTask,
+)
+from watchline.spark.routing import WAKE
+from watchline.spark.shard import COUNTS, UnpackTask
+from watchline.spark.state import STATE_DDL
+from watchline.tracking.joiner import Joiner
+from watchline.tracking.rows import TIME
+
+_OF_ARROW = {ARROW[kind]: spark for kind, spark in SPARK.items()} | {TIME: SPARK[Type.TIMESTAMP]}
+
+
+def joins(
+    streams: Mapping[str, DataFrame],
+    catalog: CatalogLike,
+    shards: int | None = None,
+    state: str | PathLike[str] | None = None,
+    times: Mapping[str, int] | None = None,
+) -> DataFrame:
+    """What the window joins over these streams find: each combination of rows once for each query.
+
+    `streams` has a batch or streaming DataFrame for the name of each declared stream; queries that
+    read others are not answered here. Out come `query_id` and, for each stream in the order given,
+    its declared attributes as `<stream>_<attribute>`; NULL where a query does not read the stream.
+    If a query has a stream in FROM several times, there are columns `<stream>2_<attribute>` and so
+    on, too: `times={"r": 2}` makes them for queries that are registered later.
+
+    Rows count when all streams have come as far as they are. `shards` is the number of parts that
+    queries are dealt to, Spark's shuffle partitions if not given; a checkpoint keeps its number.
+    Large states are files in the folder `state`, which all workers must reach; it is beside the
+    catalog if not given. Counters of each micro-batch are in
+    `query.lastProgress["observedMetrics"]["watchline"]`.
+
+    A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
+    """
+    frames = _checked_frames(streams)
+    opened = opened_catalog(catalog)
+    ref, version = reference(opened), opened.version
+    rows = {name: _rows(df, opened, name, version) for name, df in frames.items()}
+    wanted = _checked_times(times)
+    schema = Joiner(opened, list(frames), version, times=wanted).schema
+    streaming = next(iter(frames.values())).isStreaming
+    shards = checked_shards(shards, next(iter(frames.values())).sparkSession)
+    # Always in the same order, however the user gives them: a checkpoint knows its sources by it.
+    ordered = tuple(sorted(frames, key=str.encode))
+    if streaming and ref.uri is not None:
+        rows[ordered[0]] = with_versions(rows[ordered[0]], ref, version)
+    fixed = None if streaming else version
+    routed = [
+        rows[name].mapInArrow(JoinRouteTask(ref, name, number, shards, fixed), ROUTED_DDL)
+        for number, name in enumerate(ordered)
+    ]
+    folder = None if state is None else absolute(state)
+    task = JoinTask(ref, ordered, shards, version, fixed, folder, tuple(wanted.items()))
+    grouped = reduce(DataFrame.union, routed).groupBy("shard")
+    if streaming:
+        packed = grouped.applyInPandasWithState(
+            task.stream_batch, SENT_DDL, STATE_DDL, "append", "NoTimeout"
+        )
+        # A batch may have several such operators, with counters of one name.
+        packed = packed.observe("watchline", *_counters())
+    else:
+        # Spark counts the arguments of a method wrongly.
+        packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
+    return packed.mapInArrow(UnpackTask(schema), _spark_schema(schema))
+
+
+def _counters() -> list[Column]:
+    same = (*SAME_COUNTERS, *SAME_GAUGES)
+    return [
+        (fn.max if name in same else fn.sum)(fn.get(COUNTS, fn.lit(i)).cast("long")).alias(name)
+        for i, name in enumerate((*COUNTERS, *GAUGES))
+    ]
+
+
+def _spark_schema(schema: pa.Schema) -> st.StructType:
+    return st.StructType([st.StructField(field.name, _OF_ARROW[field.type]) for field in schema])
+
+
+# --- what users give
+
+
+def _checked_frames(streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    if not isinstance(streams, Mapping) or not streams:
+        raise InvalidQuery(
+            'wl.joins takes a DataFrame for each stream by its name: {"r": df1, "s": df2},'
+            f" not {'an empty dict' if isinstance(streams, Mapping) else type(streams).__name__}"
+        )
+    for name, df in streams.items():
+        try:
+            check_frame(df)
+        except SchemaMismatch as error:
+            raise SchemaMismatch(f"stream {name!r}: {error}") from None
+        check_alone(df)
+    live = [name for name, df in streams.items() if df.isStreaming]
+    still = [name for name, df in streams.items() if not df.isStreaming]
+    if live and still:
+        raise EngineError(
+            f"stream {live[0]!r} of the join is a streaming DataFrame, and {still[0]!r} is a batch:"
+            " read all of them by readStream, or all by read"
+        )
+    return dict(streams)
+
+
+def _rows(df: DataFrame, catalog: Catalog, name: str, version: int) -> DataFrame:
+    declared: Stream = catalog.stream(name, version)
+    check_schema(df.schema, declared, own=(WAKE,))
+    return df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
+
+
+def _checked_times(times: Mapping[str, int] | None) -> dict[str, int]:
+    if times is not None and not isinstance(times, Mapping):
+        raise InvalidQuery(f'times is as in {{"r": 2}}, not {times!r}')
+    return dict(times or {})
