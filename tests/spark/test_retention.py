@@ -97,7 +97,17 @@ def test_shedding_goes_on_after_a_restart(spark: SparkSession, stream: Stream, s
     rows = pieces(in_order(fleet(400, seed=32)))
     tracker = wl.Tracker(catalog, "cars", shed=shed)
     right, counted = [], []
-    names = ("objects", "shed", "shadow", "over_limit", "too_fast", "answers", "bytes", "accuracy")
+    names = (
+        "objects",
+        "shed",
+        "shadow",
+        "over_limit",
+        "too_fast",
+        "answers",
+        "bytes",
+        "accuracy",
+        "least",
+    )
     before = dict.fromkeys(names, 0)
     for i, piece in enumerate(rows):
         right += told(tracker.process(table(piece, "BIGINT")))

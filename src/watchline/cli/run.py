@@ -139,6 +139,7 @@ class _Display:
         accuracy = p.metrics.get("accuracy")
         if accuracy is not None and accuracy < 1:
             line += f"  accuracy {100 * accuracy:.1f} %"
+            line += f", {100 * p.metrics.get('least', accuracy):.1f} % of the worst query"
         if self._live:
             click.echo(
                 f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.found:,} {self._found}", nl=False

@@ -34,7 +34,7 @@ from watchline.spark.frames import (
 )
 from watchline.spark.merging import MergeTask
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
-from watchline.spark.shard import COUNTERS, COUNTS, GAUGES, SENT_DDL, ShardTask, UnpackTask
+from watchline.spark.shard import COUNTERS, COUNTS, GAUGES, LEAST, SENT_DDL, ShardTask, UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.spark.worker import MatchTask
 from watchline.tracking import change_schema
@@ -135,8 +135,8 @@ def _by_target(packed: DataFrame, shards: int) -> DataFrame:
 def _observed(counted: DataFrame) -> DataFrame:
     names = (*COUNTERS, *GAUGES)
     sums = [fn.sum(fn.get(COUNTS, fn.lit(i)).cast("long")).alias(n) for i, n in enumerate(names)]
-    accuracy = fn.min(fn.get(COUNTS, fn.lit(len(names)))).alias("accuracy")
-    return counted.observe("watchline", *sums, accuracy)
+    least = [fn.min(fn.get(COUNTS, fn.lit(len(names) + i))).alias(n) for i, n in enumerate(LEAST)]
+    return counted.observe("watchline", *sums, *least)
 
 
 def spark_schema(stream: Stream) -> st.StructType:

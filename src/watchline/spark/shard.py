@@ -36,7 +36,9 @@ from watchline.tracking.tracker import Saved
 # Gauges are of now, summed over shards; the others are of the batch.
 COUNTERS = ("rows", "rejected", "late", "changes", "shed", "over_limit", "too_fast")
 GAUGES = ("objects", "answers", "bytes", "shadow")
-# The column of all these, and the accuracy.
+# Of these the shard that has least counts: the accuracy of all answers, and of the worst query.
+LEAST = ("accuracy", "least")
+# The column of all these.
 COUNTS = "_watchline_counts"
 COUNTS_TYPE = pa.list_(pa.float64())
 # What shards send. `kind` says what is packed: changes, the first or the second timelines of a
@@ -100,7 +102,7 @@ class ShardTask:
         kept = ShardState(self.ref, self.shards, self.folder, shard, state)
         with one_thread():
             tracker = self._tracker(kept, version)
-            before = tracker.stats()
+            before = tracker.counted()
             outbox = self._done(tracker, version, inbox)
             kept.save(tracker, tracker.version)
         yield pd.DataFrame(_packed(outbox, tracker, before, shard, self.shards))
@@ -112,7 +114,7 @@ class ShardTask:
         with one_thread():
             watcher = watcher_of(self.ref, self.stream, version)
             tracker = Tracker.over(watcher, "", self.shards, self.keep)
-            before = tracker.stats()
+            before = tracker.counted()
             outbox = self._done(tracker, version, _opened(listed))
         shard = int(key[0].as_py())
         return pa.table(_packed(outbox, tracker, before, shard, self.shards), schema=SENT)
@@ -169,7 +171,7 @@ def _packed(
     """All in binaries, and the counters."""
     after = tracker.stats()
     counted = {name: after[name] - before[name] for name in COUNTERS}
-    counted |= {name: after[name] for name in (*GAUGES, "accuracy")}
+    counted |= {name: after[name] for name in (*GAUGES, *LEAST)}
     told = pa.concat_tables([QUERIES.empty_table(), *(t.queries for _, t in outbox.timelines)])
     # What rows change is told in part by timelines only of those queries that are not ranked any
     # more, but were when the batch began.
@@ -238,7 +240,7 @@ def sent_columns(
 def counts_of(counted: dict[str, Any]) -> list[float]:
     """In their order; what is not counted here changes nothing."""
     sums = [float(counted.get(name, 0)) for name in (*COUNTERS, *GAUGES)]
-    return [*sums, counted.get("accuracy", 1.0)]
+    return [*sums, *(counted.get(name, 1.0) for name in LEAST)]
 
 
 def labelled(timeline: Timeline, stream: Stream) -> Timeline:
