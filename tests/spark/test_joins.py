@@ -299,8 +299,9 @@ def test_a_large_state_is_a_file(feeds: Feeds, new_workers: Callable[[], None]) 
         ("belongs to other streams", (moved, catalog, 1, state)),
         ("is missing from .*: put it back", (feeds.both(), catalog, 1)),
     ]
-    for message, arguments in refused:
-        new_workers()
+    for i, (message, arguments) in enumerate(refused):
+        if i > 1:  # The first two are refused by what Spark's own state says.
+            new_workers()
         with pytest.raises(InvalidState, match=message):
             feeds.run(wl.joins(*arguments))
     new_workers()
