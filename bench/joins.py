@@ -66,14 +66,10 @@ def figure18(quick: bool, figures: Path) -> Iterator[str]:
             lines.append(cells)
             say(f"figure18: {cells}")
         if not quick:
-            met = "yes" if max(gains) >= WANTED[window] else "no"
+            met = "yes" if gains[-1] >= WANTED[window] else "no"
+            wanted, most = f"≥ {WANTED[window]:g}×", f"{gains[-1]:.1f}×"
             claims.append(
-                [
-                    f"{window:,}",
-                    f"≥ {WANTED[window]:g}×",
-                    f"{min(gains):.1f} to {max(gains):.1f}×",
-                    met,
-                ]
+                [f"{window:,}", wanted, most, f"{min(gains):.1f} to {max(gains):.1f}×", met]
             )
         panels.append(Panel(f"windows of {window:,} rows", "ms a row", drawn, {}))
     yield table(header, lines)
@@ -82,7 +78,7 @@ def figure18(quick: bool, figures: Path) -> Iterator[str]:
         f" {BATCHES - 1} batches. All contestants found the same (query, row, row).\n"
     )
     if claims:
-        yield table(["window", "wanted", "measured with most queries (with any)", "met"], claims)
+        yield table(["window", "wanted", f"with {counts[-1]:,} queries", "with any", "met"], claims)
     title = "Figure 18: window joins of two streams"
     draw(figures / "joins-18.svg", title, "queries", counts, panels)
 
