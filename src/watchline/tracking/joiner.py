@@ -58,8 +58,9 @@ Integers = npt.NDArray[np.int64]
 METHODS = ("bits", "sj", "ibs")
 # So many numbers of queries may be out of use.
 SPARE = 4_096
-# Rows of a slice, and how many tuples it should find.
-FEWEST, MOST_ROWS, FIRST_SLICE = 64, 1 << 16, 1 << 13
+# Rows of a slice, first few, and how many tuples it should find: with thousands of queries a single
+# row may complete millions.
+FIRST_SLICE, MOST_ROWS = 16, 1 << 16
 TUPLES = 1 << 22
 
 
@@ -290,9 +291,8 @@ class Joiner:
             self._counts["late"] += int(late.sum())
             table, times = table.filter(pa.array(~late)), times[~late]
         if len(times):
-            feed.newest = max(
-                int(times.max()), feed.newest if feed.newest is not None else -(2**63)
-            )
+            newest = int(times.max())
+            feed.newest = newest if feed.newest is None else max(feed.newest, newest)
             feed.waiting = pa.concat_tables([feed.waiting, table]).combine_chunks()
 
     def _released(self, last: bool) -> Iterator[pa.Table]:
@@ -320,13 +320,12 @@ class Joiner:
         of = np.repeat(np.arange(len(names)), [len(times[name]) for name in names])
         order = stable_order(every)
         of, every = of[order], every[order]
+        if self._processed is None and len(every):
+            # Lives that began before any row begin with the first.
+            self._begun = dict.fromkeys(self._begun, int(every[0]))
+            self._plan = None
         start = 0
         while start < len(of):
-            if self._processed is None or None in self._begun.values():
-                begin = int(every[start]) if self._processed is None else self._processed
-                if None in self._begun.values():
-                    self._begun = {q: begin if b is None else b for q, b in self._begun.items()}
-                    self._plan = None
             end = min(start + self._slice, len(of))
             slices = {}
             for i, name in enumerate(names):
@@ -343,7 +342,7 @@ class Joiner:
     def _adapt(self, found: int) -> None:
         """So that a slice finds neither little nor more than memory is good for."""
         if found > TUPLES:
-            self._slice = max(self._slice // 2, FEWEST)
+            self._slice = max(self._slice // 2, 1)
         elif found < TUPLES // 8:
             self._slice = min(self._slice * 2, MOST_ROWS)
 
