@@ -7,7 +7,6 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import watchline as wl
 from tests.ledgers import ARROW, NOON, SECOND
+from tests.spark.streaming import Sunk
 from watchline.catalog import Catalog
-from watchline.spark.job import translated
-from watchline.spark.sink import committed_files
 
 Row = dict[str, Any]
 # A joined row: its query, and the columns of all streams.
@@ -128,7 +126,7 @@ def by_joiner(catalog: Any, pieces: list[dict[str, list[Row]]], last: bool = Tru
     return pa.concat_tables([*found, *([joiner.finish()] if last else [])])
 
 
-class Feeds:
+class Feeds(Sunk):
     """A folder of files for each stream, into a sink that is read by its own list of files."""
 
     def __init__(self, spark: SparkSession, folder: Path):
@@ -154,24 +152,6 @@ class Feeds:
     def both(self, files: int = 1_000) -> dict[str, DataFrame]:
         return {name: self.rows(name, files) for name in ATTRIBUTES}
 
-    def start(self, df: DataFrame, now: bool = False) -> Any:
-        writer = df.writeStream.format("parquet").option("path", str(self.folder / "out"))
-        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
-        return (writer.trigger(availableNow=True) if now else writer).start()
-
-    def run(self, df: DataFrame) -> Any:
-        """All that is there; what goes wrong is raised as our own error."""
-        query = self.start(df, now=True)
-        try:
-            query.awaitTermination(180)
-        except Exception as error:
-            raise translated(error) from error
-        assert not query.isActive
-        return query
-
-    def table(self) -> pa.Table:
-        return written(self.folder)
-
 
 def put(folder: Path, name: str, number: int, rows: list[Row]) -> None:
     """One more file of a stream; Spark takes files in the order of their times."""
@@ -179,11 +159,3 @@ def put(folder: Path, name: str, number: int, rows: list[Row]) -> None:
     pq.write_table(table(name, rows), new)
     os.utime(new, (1_000 * number + 1_000,) * 2)
     new.rename(folder / name / f"{number:03}.parquet")
-
-
-def written(folder: Path) -> pa.Table:
-    """What the sink holds, by Spark's own list of committed files, in order."""
-    read = partial(pq.read_table, coerce_int96_timestamp_unit="us")
-    files = committed_files(str(folder / "out"))
-    # Runs may have had the streams in another order.
-    return pa.concat_tables([read(file) for file in files], promote_options="default")

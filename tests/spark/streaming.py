@@ -53,7 +53,40 @@ def batch(spark: SparkSession, rows: list[Row], kind: str) -> DataFrame:
     return spark.createDataFrame(table(rows, kind))
 
 
-class Stream:
+class Sunk:
+    """A folder whose `out` has what a streaming query wrote, with its checkpoint beside it."""
+
+    folder: Path
+
+    def start(self, df: DataFrame, now: bool = False) -> Any:
+        writer = df.writeStream.format("parquet").option("path", str(self.folder / "out"))
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        return (writer.trigger(availableNow=True) if now else writer).start()
+
+    def run(self, df: DataFrame) -> Any:
+        """All that is there; what goes wrong is raised as our own error."""
+        query = self.start(df, now=True)
+        try:
+            query.awaitTermination(180)
+        except Exception as error:
+            raise translated(error) from error
+        assert not query.isActive
+        return query
+
+    def table(self) -> pa.Table:
+        return sunk(self.folder)
+
+
+def sunk(folder: Path) -> pa.Table:
+    """What the sink holds, by Spark's own list of committed files, in order."""
+    files = committed_files(str(folder / "out"))
+    # Spark writes times of 96 bits, which otherwise are read as nanoseconds: until 2262.
+    read = partial(pq.read_table, coerce_int96_timestamp_unit="us")
+    # Runs may have had the streams of a join in another order.
+    return pa.concat_tables([read(file) for file in files], promote_options="default")
+
+
+class Stream(Sunk):
     """A folder of files as a stream, into a sink that is read by its own list of files."""
 
     def __init__(self, spark: SparkSession, folder: Path, kind: str = "BIGINT"):
@@ -77,27 +110,6 @@ class Stream:
     def rows(self, files: int = 1_000) -> DataFrame:
         reader = self.spark.readStream.schema(schema(self.kind))
         return reader.option("maxFilesPerTrigger", files).parquet(str(self.folder / "in"))
-
-    def start(self, df: DataFrame, now: bool = False) -> Any:
-        writer = df.writeStream.format("parquet").option("path", str(self.folder / "out"))
-        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
-        return (writer.trigger(availableNow=True) if now else writer).start()
-
-    def run(self, df: DataFrame) -> Any:
-        """All that is there; what goes wrong is raised as our own error."""
-        query = self.start(df, now=True)
-        try:
-            query.awaitTermination(180)
-        except Exception as error:
-            raise translated(error) from error
-        assert not query.isActive
-        return query
-
-    def table(self) -> pa.Table:
-        files = committed_files(str(self.folder / "out"))
-        # Spark writes times of 96 bits, which otherwise are read as nanoseconds: until 2262.
-        read = partial(pq.read_table, coerce_int96_timestamp_unit="us")
-        return pa.concat_tables([read(file) for file in files])
 
     def told(self) -> list[Told]:
         return told(self.table()) if committed_files(str(self.folder / "out")) else []

@@ -24,8 +24,8 @@ from tests.spark.joining import (
     joined,
     put,
     table,
-    written,
 )
+from tests.spark.streaming import sunk
 from tests.spark.test_changes_kills import SOON, Run, batches_of, kill_at
 from tests.spark.test_changes_run import finish
 from watchline.catalog import Catalog
@@ -95,7 +95,7 @@ def test_run_and_replay(folder: Path) -> None:
     assert max(b["waiting"] for b in batches) > 10
     assert "running r, s from" in done.stderr
     assert f"242 rows, {right.total():,} pairs, 6 batches" in done.stderr
-    assert joined(written(folder)) == right
+    assert joined(sunk(folder)) == right
     text = JOB.replace('"out"', '"again"').replace("shards = 2", "shards = 3")
     (folder / "job.toml").write_text(text.replace("{ maxFilesPerTrigger = 1 }", "{}"))
     done = finish(folder, "replay")
@@ -183,7 +183,7 @@ def test_killed_and_restarted(folder: Path) -> None:
     done = finish(folder, "run")
     assert done.returncode == 0, done.stderr
     joiner, right = undisturbed(folder)
-    found = written(folder)
+    found = sunk(folder)
     assert joined(found) == joined(right)
     assert joiner.stats()["waiting"] == 0
     assert len(set(found["query_id"].to_pylist())) >= 4
