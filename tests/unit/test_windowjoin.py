@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numba as nb
+import numpy as np
 import pytest
 
 import watchline as wl
 from tests.unjitted import as_plain_python
 from tests.windowing import STREAMS, digest, many, told
+from watchline.index import vector
 from watchline.tracking.joining import Asked, Plan
 from watchline.windowjoin import BitsDirection, Life, probe
 
@@ -56,3 +59,23 @@ def test_numbers_of_queries_that_are_gone_are_given_again(monkeypatch: pytest.Mo
 
 def test_kernels_as_plain_python_tell_the_same() -> None:
     assert as_plain_python("windows") == [digest()]
+
+
+@nb.njit
+def _picked(source: Any, of: int, bits: Any) -> Any:
+    target = np.full(3 * vector.BLOCK, -1, np.int32)
+    vector.pick_block(target, np.uint64(5), source, np.uint64(of), np.uint64(bits))
+    return target
+
+
+def test_elements_whose_bits_are_set_are_moved_together() -> None:
+    rng = np.random.default_rng(1)
+    source = rng.integers(0, 1_000, 64).astype(np.int32)
+    for bits in [0, 1, 0x8000, 0xFFFF, *rng.integers(0, 1 << 16, 200).tolist()]:
+        of = int(rng.integers(0, 48))
+        wanted = [int(source[of + i]) for i in range(16) if bits >> i & 1]
+        compiled, plain = _picked(source, of, bits), _picked.py_func(source, of, bits)
+        for found in (compiled, plain):
+            assert found[5 : 5 + len(wanted)].tolist() == wanted
+            assert (found[:5] == -1).all()
+            assert (found[5 + vector.BLOCK :] == -1).all()
