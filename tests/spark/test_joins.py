@@ -300,7 +300,7 @@ def test_a_large_state_is_a_file(feeds: Feeds, new_workers: Callable[[], None]) 
         ("is missing from .*: put it back", (feeds.both(), catalog, 1)),
     ]
     for i, (message, arguments) in enumerate(refused):
-        if i > 1:  # The first two are refused by what Spark's own state says.
+        if i > 2:  # The others are refused by what Spark's own state or the worker's joiner says.
             new_workers()
         with pytest.raises(InvalidState, match=message):
             feeds.run(wl.joins(*arguments))

@@ -152,7 +152,7 @@ class JoinTask:
         joiner: Joiner | None = kept.engine()
         if kept.row is None:
             return self._new(shard, version)
-        if joiner is not None:
+        if joiner is not None and joiner.streams == self.streams:
             return joiner
         part = shard_keys(self.shards).index(shard)
         catalog = catalog_of(self.ref)

@@ -143,6 +143,10 @@ class Joiner:
         self._plan: Plan | None = None
         self._last: Plan | None = None
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return tuple(self._feeds)
+
     def _joins(self, version: int) -> dict[str, Query]:
         """Those of a version that read no other streams."""
         entries = self._catalog.queries(version).entries.values()
