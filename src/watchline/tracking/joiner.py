@@ -276,9 +276,8 @@ class Joiner:
             )
         taken = {name: self._accepted(name, table) for name, table in rows.items()}
         for name, (table, rejects) in taken.items():
-            self._rejects += rejects
-            self._counts["rows"] += table.num_rows + rejects.total()
-            self._counts["rejected"] += rejects.total()
+            self.count_rejects(rejects)
+            self._counts["rows"] += table.num_rows
             self._wait(self._feeds[name], table)
         yield from self._released(last)
 

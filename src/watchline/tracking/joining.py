@@ -92,9 +92,9 @@ class Plan:
         for direction in made:
             shape, members = direction
             old = known.get(shape)
-            same = old is not None and old[0] == members
-            prober = old[1] if old is not None and same else build(direction)
-            self._directions[shape] = (members, prober)
+            if old is None or old[0] != members:
+                old = (members, build(direction))
+            self._directions[shape] = old
         self._disjunct = np.zeros(len(self.ids), np.bool_)
         self._disjunct[[a.number for a in asked if len(a.query.where) > 1]] = True
         self.windows = _windows([a.query for a in asked])

@@ -16,6 +16,7 @@ about rows without a value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class IndexedDirection:
         self._pieces = pieces if self._is_sj and _cut_link(self.shape) is not None else 1
         joined = self.shape
         if self._is_sj:
-            joined = Shape(joined.streams, joined.positions, (), *_rest(joined))
+            joined = replace(joined, links=())
         widest = max(self._members, key=lambda m: m.size)
         pseudo = Member(0, widest.window, (), ())
         self._join = BitsDirection(Direction(joined, [pseudo]))
@@ -206,10 +207,6 @@ class IndexedDirection:
         if self._is_sj and self._aged:
             points[:, -1] = ages
         return points, whole
-
-
-def _rest(shape: Shape) -> tuple[bool, int, int | None]:
-    return shape.is_range, shape.birth, shape.death
 
 
 def _cut_link(shape: Shape) -> Any:
