@@ -46,7 +46,7 @@ class Scale:
 
 def papers(quick: bool, figures: Path) -> Iterator[str]:
     numba.set_num_threads(1)
-    scale = Scale(5_000, 3, 5_000, 50) if quick else Scale(50_000, 7, 10**9, 2_000)
+    scale = Scale(500, 1, 500, 5) if quick else Scale(50_000, 7, 10**9, 2_000)
     yield "## The papers' figures"
     yield from figure_14(scale, figures)
     sweeps = {}
@@ -215,7 +215,7 @@ def crowds(scale: Scale) -> Iterator[Sweep]:
 
 def figure_12(scale: Scale, figures: Path, random: Sweep) -> Iterator[str]:
     """Time against the number of queries found: each point many times over."""
-    n, L, repeat = scale.n(16_000), 16, 2_000
+    n, L, repeat = scale.n(16_000), 16, scale.n(2_000)
     w = boxes("CES 12", n, 50, 256, scale.samples)
     times, rows, sizes = {}, [], np.zeros(0)
     levels = {kind: random.at(kind, L).nanoseconds for kind in SQUARES[1:]}

@@ -146,6 +146,14 @@ def require_same(found: Any, expected: Any) -> None:
         raise WrongAnswer(f"{found} instead of {expected}")
 
 
+def agreed(answers: Mapping[str, Any], expected: Any) -> list[str]:
+    """The contestants that gave the expected answer. A wrong one is told; None failed before."""
+    for who, found in answers.items():
+        if found is not None and found != expected:
+            failed(who, WrongAnswer(f"{found} instead of {expected}"))
+    return [who for who, found in answers.items() if found == expected]
+
+
 def in_turn(names: Sequence[str], turn: int) -> list[str]:
     """The contestants in another order each turn: who comes after whom matters to the caches."""
     first = turn % max(len(names), 1)
