@@ -16,7 +16,6 @@ from bench.race import parallel, peers
 from bench.report import Part, plain, run
 from bench.tuning import tuning
 
-
 PARTS: dict[str, Part] = {
     "peers": plain(peers),
     "parallel": plain(parallel),

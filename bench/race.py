@@ -3,7 +3,7 @@
 All contestants take turns, so that all see the same noise. Each run begins with no free memory at
 hand, so that all pay for touching what they write. The clock stops before a result is dropped, and
 the garbage collector is off while it runs (a rival that makes Python lists gains by that). All must
-find the same pairs. Where a library has several ways, ratios are to the fastest of them in that run.
+find the same pairs. Where a library has several ways, its ratio is that of the fastest in the run.
 """
 
 from __future__ import annotations
