@@ -76,7 +76,8 @@ class Outcome:
 
     def strongest(self, one: str) -> float:
         """How many times as long the strongest rival takes."""
-        return min((self.times(rival, one) for rival in STRONGEST), default=math.nan)
+        ratios = (self.times(rival, one) for rival in STRONGEST)
+        return min((ratio for ratio in ratios if math.isfinite(ratio)), default=math.nan)
 
 
 @dataclass
