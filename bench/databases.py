@@ -87,9 +87,10 @@ def peers(quick: bool, _: Path) -> Iterator[str]:
             publish(f"{OURS}, 1 thread / 2 threads, {found.w.name}", found.gain_of_threads())
             yield f"DuckDB joins by {found.operator}. All found the same {pairs:,} pairs."
     yield (
-        f"DuckDB {_version('duckdb')}, Polars {_version('polars')}, with as many threads as they want."
-        " × ours: of the time of the first row, for the same rows and queries. Build: of the index,"
-        " or of the tables in the rival's own memory; not in the times, except where it says so."
+        f"DuckDB {_version('duckdb')}, Polars {_version('polars')}, with as many threads as they"
+        " want. × ours: of the time of the first row, for the same rows and queries. Build: of the"
+        " index, or of the tables in the rival's own memory; not in the times, except where it says"
+        " so."
     )
 
 
