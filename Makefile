@@ -1,4 +1,5 @@
 .DEFAULT_GOAL := help
+BENCHMARKS := border catalog indexes joins matches moving shedding spatial tracking
 .PHONY: help setup demo burst alerts tour test check bench format lock clean
 
 help:  ## show this list
@@ -27,15 +28,9 @@ check: setup  ## style, types and layers
 
 bench: setup  ## run the benchmarks and print their tables
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
-	@.venv/bin/python -m bench.border
-	@.venv/bin/python -m bench.catalog
-	@.venv/bin/python -m bench.indexes
-	@.venv/bin/python -m bench.joins
-	@.venv/bin/python -m bench.matches
-	@.venv/bin/python -m bench.moving
-	@.venv/bin/python -m bench.shedding
-	@.venv/bin/python -m bench.spatial
-	@.venv/bin/python -m bench.tracking
+	@failed=; for name in $(BENCHMARKS); do \
+		.venv/bin/python -m bench.$$name || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 format: setup  ## let ruff format the code
 	@.venv/bin/ruff check --fix --quiet . && .venv/bin/ruff format .

@@ -1,6 +1,6 @@
 """Border monitoring: the experiments of the BMQ-Index paper (section 5), against its rival.
 
-    python -m bench.border [sweeps|kernel|dims|memory …] [--quick] [--figures FOLDER]
+    python -m bench.border [sweeps|kernel|dims|memory …] [--quick] [--runs N] [--figures FOLDER]
 
 Streams wander over the domain [0, 10^6] by Gaussian steps whose mean length is FL of it, reflected
 at its ends, and report in turn. All contestants get the same calls of a few reports of each stream,
@@ -10,13 +10,12 @@ that of the best of several rounds, each of many calls; a ratio is the median ov
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,21 @@ import numba
 import numpy as np
 
 from bench.memory import mib, resident
-from bench.plots import Panel, draw
-from bench.report import machine, say, table, timed
-from bench.workloads import Doubles, fingerprint
+from bench.plots import Line, Panel, draw
+from bench.report import (
+    Part,
+    agreed,
+    attempt,
+    in_turn,
+    number,
+    plain,
+    publish,
+    run,
+    say,
+    table,
+    timed,
+)
+from bench.workloads import Doubles, Fingerprint, fingerprint
 from watchline.border import AUTO, WALK, BorderIndex, DiffRmq
 
 DOMAIN = 1e6
@@ -59,6 +70,13 @@ class Setting:
     W: float = 0.001
     FL: float = 0.0001
     tuples: int = TUPLES
+    streams: int = STREAMS
+
+    def scaled(self, quick: bool) -> Setting:
+        """The same with few queries, streams and reports, if it is to be quick."""
+        if not quick:
+            return self
+        return replace(self, N=max(self.N // 50, 20), tuples=50, streams=50)
 
     @property
     def call(self) -> int:
@@ -72,10 +90,10 @@ class Setting:
     def walks(self, dims: int = 1) -> Doubles:
         """(tuples + 1, streams, dims): where each stream is, from its first report on."""
         rng = np.random.default_rng(2)
-        steps = rng.normal(size=(self.tuples, STREAMS, dims))
+        steps = rng.normal(size=(self.tuples, self.streams, dims))
         steps *= self.FL * DOMAIN / np.sqrt((steps**2).sum(axis=2)).mean()
-        values = np.empty((self.tuples + 1, STREAMS, dims))
-        values[0] = rng.uniform(0, DOMAIN, (STREAMS, dims))
+        values = np.empty((self.tuples + 1, self.streams, dims))
+        values[0] = rng.uniform(0, DOMAIN, (self.streams, dims))
         for t in range(self.tuples):
             values[t + 1] = _reflected(values[t] + steps[t])
         return values
@@ -92,6 +110,13 @@ class Run:
 
     index: Any
     calls: list[float] = field(default_factory=list)
+
+    def advance(self, streams: Any, values: Doubles) -> Fingerprint:
+        """One more call, by the clock; what it found."""
+        start = time.perf_counter()
+        found = self.index.advance(streams, values)
+        self.calls.append((time.perf_counter() - start) / len(streams))
+        return fingerprint(2 * found.rows + (found.signs > 0), found.ids)
 
     @property
     def rounds(self) -> list[float]:
@@ -110,31 +135,37 @@ class Run:
         return float(np.median(np.array(other.calls) / self.calls))
 
 
+# Of a contestant that failed.
+NEVER = Run(None, [np.nan])
+
+
 def race(setting: Setting, makers: dict[str, Callable[[], Any]], dims: int = 1) -> dict[str, Run]:
-    """All contestants over all reports; they find the same."""
-    lo, hi = setting.queries(dims)
+    """All contestants over all reports; those that get through find what the first finds."""
     values = setting.walks(dims)
-    streams = np.tile(np.arange(STREAMS), setting.call)
-    runs = {name: Run(make()) for name, make in makers.items()}
-    for run in runs.values():
-        run.index.insert(np.arange(setting.N), lo, hi)
-        run.index.advance(streams[:STREAMS], values[0])
-        run.index.advance(streams[:STREAMS], values[0])
+    entered = {
+        name: attempt(name, partial(ready, setting, make, values[0]))
+        for name, make in makers.items()
+    }
+    runs = {name: run for name, run in entered.items() if run is not None}
+    streams = np.tile(np.arange(setting.streams), setting.call)
     for turn, t in enumerate(range(1, len(values), setting.call)):
-        prints = set()
-        for run in _from(list(runs.values()), turn):
-            start = time.perf_counter()
-            found = run.index.advance(streams, values[t : t + setting.call].reshape(-1, dims))
-            run.calls.append((time.perf_counter() - start) / len(streams))
-            prints.add(fingerprint(2 * found.rows + (found.signs > 0), found.ids))
-        assert len(prints) == 1, prints
+        reports = values[t : t + setting.call].reshape(-1, dims)
+        found = {
+            name: attempt(name, partial(runs[name].advance, streams, reports))
+            for name in in_turn(list(runs), turn)
+        }
+        right = agreed(found, found[next(iter(runs))])
+        runs = {name: run for name, run in runs.items() if name in right}
     return runs
 
 
-def _from(runs: list[Run], first: int) -> list[Run]:
-    """The contestants in another order each time: who comes after whom matters to the caches."""
-    first %= len(runs)
-    return runs[first:] + runs[:first]
+def ready(setting: Setting, make: Callable[[], Any], values: Doubles) -> Run:
+    """A contestant that has all queries, and where each stream is."""
+    index, streams = make(), np.arange(setting.streams)
+    index.insert(np.arange(setting.N), *setting.queries(values.shape[1]))
+    for _ in range(2):
+        index.advance(streams, values)
+    return Run(index)
 
 
 @dataclass(frozen=True)
@@ -178,34 +209,42 @@ def work(setting: Setting) -> Work:
 
 def sweeps(quick: bool, figures: Path) -> Iterator[str]:
     yield "## Time, search efficiency and storage (the paper's Figures 6 to 9)"
-    tuples = 500 if quick else TUPLES
     counts = (10_000, 25_000, 50_000, 75_000, 100_000)
     widths = (0.0001, 0.00025, 0.0005, 0.00075, 0.001)
     levels = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.1)
     plans = [
-        ("N", "queries", counts, [Setting(N=n, tuples=tuples) for n in counts]),
-        ("W", "width of a query, %", widths, [Setting(W=w, tuples=tuples) for w in widths]),
+        ("N", "queries", [Setting(N=n) for n in counts]),
+        ("W", "width of a query, %", [Setting(W=w) for w in widths]),
         (
             "FL",
             "mean step, %",
-            levels,
-            [Setting(FL=f, tuples=tuples // (10 if f > FAR else 1)) for f in levels],
+            [Setting(FL=f, tuples=TUPLES // (10 if f > FAR else 1)) for f in levels],
         ),
     ]
-    for name, axis, xs, settings in plans:
-        results = []
+    for name, axis, full in plans:
+        settings = [s.scaled(quick) for s in full[:: 3 if quick else 1]]
+        xs, results = [getattr(s, name) for s in settings], []
         for setting in settings:
             say(f"sweeps: {name}, {setting}")
             results.append((race(setting, MAKERS), work(setting)))
         percent = name != "N"
         labels = [f"{100 * x:g} %" if percent else f"{x:,}" for x in xs]
-        yield f"### By {name} ({_fixed(name)})"
+        yield f"### By {name} ({_fixed(name, quick)})"
         yield table(
             [name, "crossings", *(f"{n}, ns" for n in NAMES.values()), "faster", "SE", "MiB"],
-            [[label, *_line(*result)] for label, result in zip(labels, results, strict=True)],
+            [
+                [label, *_line(f"{name} = {label}", *result)]
+                for label, result in zip(labels, results, strict=True)
+            ],
         )
         places = [100 * x if percent else x for x in xs]
-        _figure(figures / f"border-{name}.svg", f"By {name}, {_fixed(name)}", axis, places, results)
+        _figure(
+            figures / f"border-{name}.svg",
+            f"By {name}, {_fixed(name, quick)}",
+            axis,
+            places,
+            results,
+        )
     yield (
         "Crossings: for each report. ns: for each report, best of"
         f" {ROUNDS} rounds / median. Faster: the better DiffRMQ's time over BorderIndex's, median"
@@ -215,27 +254,37 @@ def sweeps(quick: bool, figures: Path) -> Iterator[str]:
     )
 
 
-def _fixed(name: str) -> str:
-    fixed = {"N": "N = 100,000", "W": "W = 0.1 %", "FL": "FL = 0.01 %"}
+def _fixed(name: str, quick: bool) -> str:
+    usual = Setting().scaled(quick)
+    fixed = {"N": f"N = {usual.N:,}", "W": "W = 0.1 %", "FL": "FL = 0.01 %"}
     return ", ".join(text for key, text in fixed.items() if key != name)
 
 
-def _line(runs: dict[str, Run], done: Work) -> list[str]:
-    ratio = min(runs["border"].times(runs[rival]) for rival in ("cei", "islist"))
-    sizes = [mib(runs[name].index.nbytes) for name in ("border", "cei", "islist")]
+def _line(where: str, runs: dict[str, Run], done: Work) -> list[str]:
+    every = [runs.get(name, NEVER) for name in MAKERS]
+    rivals = [runs[name] for name in ("cei", "islist") if name in runs]
+    ratio = min((runs["border"].times(rival) for rival in rivals), default=np.nan)
+    publish(f"the better DiffRMQ / BorderIndex, {where}", ratio)
+    sizes = [mib(runs[name].index.nbytes) for name in ("border", "cei", "islist") if name in runs]
     return [
         f"{done.found:.1f}",
-        *(f"{run.best * 1e9:,.0f} / {run.median * 1e9:,.0f}" for run in runs.values()),
-        f"{ratio:.1f}×",
+        *(
+            f"{number(run.best * 1e9, ',.0f')} / {number(run.median * 1e9, ',.0f')}"
+            for run in every
+        ),
+        f"{number(ratio)}×",
         done.efficiency,
         " / ".join(sizes),
     ]
 
 
 def _figure(path: Path, title: str, axis: str, xs: list[float], results: list[Any]) -> None:
-    times = {name: [runs[name].best * 1e9 for runs, _ in results] for name in MAKERS}
-    sizes = {
-        name: [runs[name].index.nbytes / 2**20 for runs, _ in results]
+    times: dict[str, Line] = {
+        name: [runs[name].best * 1e9 if name in runs else None for runs, _ in results]
+        for name in MAKERS
+    }
+    sizes: dict[str, Line] = {
+        name: [runs[name].index.nbytes / 2**20 if name in runs else None for runs, _ in results]
         for name in MAKERS
         if name != "walk"
     }
@@ -249,13 +298,13 @@ def _figure(path: Path, title: str, axis: str, xs: list[float], results: list[An
 
 
 def kernel(quick: bool) -> Iterator[str]:
-    yield "## Small steps: N = 100,000, W = 0.1 %"
+    yield f"## Small steps: {_fixed('FL', quick)}"
     rows = []
     for level in (0.00001, 0.000001):
-        setting = Setting(FL=level, tuples=100 if quick else TUPLES)
+        setting = Setting(FL=level).scaled(quick)
         say(f"kernel: {setting}")
-        run = race(setting, {"border": MAKERS["border"]})["border"]
-        times = min(run.calls), run.best, run.median
+        own = race(setting, {"border": MAKERS["border"]})["border"]
+        times = min(own.calls), own.best, own.median
         rows.append(
             [
                 f"{100 * level:g} %",
@@ -268,34 +317,37 @@ def kernel(quick: bool) -> Iterator[str]:
 
 
 def dims(quick: bool) -> Iterator[str]:
-    yield "## Several dimensions: N = 100,000, W = 10 % of each, steps of the same Euclidean length"
+    setting = Setting(W=0.1, tuples=200).scaled(quick)
+    yield (
+        f"## Several dimensions: N = {setting.N:,}, W = 10 % of each, steps of the same Euclidean"
+        " length"
+    )
     rows = []
     first = 0.0
-    setting = Setting(W=0.1, tuples=50 if quick else 200)
     for d in (1, 2, 3, 4):
         say(f"dims: {d}")
         makers = {
             "border": lambda d=d: BorderIndex(d),
             "walk": lambda d=d: BorderIndex(d, steps=WALK),
         }
-        run = race(setting, makers, d)["border"]
-        first = first or run.best
+        own = race(setting, makers, d)["border"]
+        first = first or own.best
         rows.append(
             [
                 f"{d}",
-                f"{run.best * 1e9:,.0f} / {run.median * 1e9:,.0f}",
-                f"{run.best / first:.2f}",
+                f"{own.best * 1e9:,.0f} / {own.median * 1e9:,.0f}",
+                f"{own.best / first:.2f}",
                 f"{(d - 1) * d**0.5:.2f}" if d > 1 else "",
-                mib(run.index.nbytes),
+                mib(own.index.nbytes),
             ]
         )
     yield table(["d", "ns a report, best / median", "of d = 1", "(d − 1)·√d", "MiB"], rows)
 
 
 def memory(quick: bool) -> Iterator[str]:
-    count = 100_000 if quick else 1_000_000
+    count = 10_000 if quick else 1_000_000
     yield f"## Memory and registration: {count:,} queries, {count:,} streams"
-    task = [sys.executable, "-m", "bench.border", "grown", "--count", str(count)]
+    task = [sys.executable, "-c", f"from bench.border import grown; grown({count})"]
     say("memory")
     done = json.loads(subprocess.run(task, capture_output=True, text=True, check=True).stdout)
     yield table(
@@ -311,9 +363,9 @@ def memory(quick: bool) -> Iterator[str]:
             ]
         ],
     )
-    each = 1_000 if quick else 10_000
+    each = 50 if quick else 10_000
     rows = []
-    for n in (1_000, 10_000, 100_000, 1_000_000):
+    for n in (100, 1_000) if quick else (1_000, 10_000, 100_000, 1_000_000):
         say(f"registrations at {n:,}")
         rows.append([f"{n:,}", *_registrations(n, each)])
     yield f"{each:,} registrations one by one, {STREAMS:,} streams:"
@@ -376,31 +428,14 @@ def grown(count: int) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.border")
-    parser.add_argument("parts", nargs="*")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--figures", type=Path, default=Path("docs/benchmarks/figures"))
-    parser.add_argument("--count", type=int, default=0, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    numba.set_num_threads(1)
-    if chosen.parts == ["grown"]:
-        grown(chosen.count)
-        return
-    parts: dict[str, Callable[[bool], Iterator[str]]] = {
-        "sweeps": lambda quick: sweeps(quick, chosen.figures),
-        "kernel": kernel,
-        "dims": dims,
-        "memory": memory,
-    }
-    unknown = set(chosen.parts) - set(parts)
-    if unknown:
-        raise SystemExit(f"there is no part {', '.join(unknown)}; there is {', '.join(parts)}")
-    print(f"{machine()}.{' Quick: small sizes.' if chosen.quick else ''}", flush=True)
-    for name in chosen.parts or parts:
-        for text in parts[name](chosen.quick):
-            print(f"\n{text}", flush=True)
+PARTS: dict[str, Part] = {
+    "sweeps": sweeps,
+    "kernel": plain(kernel),
+    "dims": plain(dims),
+    "memory": plain(memory),
+}
 
 
 if __name__ == "__main__":
-    main()
+    numba.set_num_threads(1)
+    run("bench.border", PARTS)

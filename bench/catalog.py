@@ -1,23 +1,22 @@
 """Catalog: commit and read times, a million boxes, and two processes that write at once.
 
-python -m bench.catalog            # all of it, some minutes
-python -m bench.catalog --each 500 # a quicker race
+python -m bench.catalog [commits|boxes|writers …] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import resource
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 import watchline as wl
-from bench.report import amount, machine, say, spread, table, timed
+from bench.report import Part, amount, plain, run, say, spread, table, timed
 
 TICKS = (
     "CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, ts TIMESTAMP)"
@@ -31,17 +30,17 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def commits(folder: Path) -> Rows:
-    say("single commits")
+def commits(folder: Path, quick: bool) -> Rows:
+    single, several = (20, 5) if quick else (300, 60)
     catalog = wl.Catalog(folder / "commits")
     catalog.execute(TICKS)
     numbers = iter(range(10**6))
-    one = timed(lambda: catalog.execute(CREATE.format(f"q{next(numbers)}", 1, 2)), 300)
+    one = timed(lambda: catalog.execute(CREATE.format(f"q{next(numbers)}", 1, 2)), single)
 
     def ten() -> None:
         catalog.execute("; ".join(CREATE.format(f"q{next(numbers)}", i, i) for i in range(10)))
 
-    tens = timed(ten, 60)
+    tens = timed(ten, several)
     other = wl.Catalog(folder / "commits")
 
     def follow() -> None:
@@ -52,37 +51,37 @@ def commits(folder: Path) -> Rows:
         seen.append(time.perf_counter() - start)
 
     seen: list[float] = []
-    timed(follow, 60)
+    timed(follow, several)
     opened = timed(lambda: wl.Catalog(folder / "commits").queries(), 10)
     return [
-        ("commit of one query", spread(one), "300 commits, one process"),
-        ("commit of ten queries in one script", spread(tens), "60 commits"),
-        ("another process' commit read by `changes`", spread(seen), "60 commits"),
+        ("commit of one query", spread(one), f"{single} commits, one process"),
+        ("commit of ten queries in one script", spread(tens), f"{several} commits"),
+        ("another process' commit read by `changes`", spread(seen), f"{several} commits"),
         (f"open a catalog of {len(catalog.queries()):,} SQL queries", spread(opened), ""),
     ]
 
 
-def million(folder: Path, n: int = 1_000_000) -> Rows:
-    say("a million boxes")
-    catalog = wl.Catalog(folder / "million")
+def boxes(folder: Path, quick: bool) -> Rows:
+    n = 10_000 if quick else 1_000_000
+    catalog = wl.Catalog(folder / "boxes")
     catalog.execute(TICKS)
     lo = np.random.default_rng(1).uniform(0, 1000, n)
     ids = [f"box{i}" for i in range(n)]
     before = peak_megabytes()
     write = timed(lambda: catalog.register_boxes("ticks", ids, {"price": (lo, lo + 1)}))
     used = peak_megabytes() - before
-    read = timed(lambda: wl.Catalog(folder / "million").queries(), 5)
+    read = timed(lambda: wl.Catalog(folder / "boxes").queries(), 5)
     queries = catalog.queries()
     assert len(queries) == n
     assert np.array_equal(queries.blocks[0].lo[:, 0], lo)
-    size = sum(f.stat().st_size for f in (folder / "million").glob("*.parquet")) / 2**20
+    size = sum(f.stat().st_size for f in (folder / "boxes").glob("*.parquet")) / 2**20
     add = timed(lambda: catalog.execute(CREATE.format("single", 1, 2)))
     drop = timed(lambda: catalog.drop("box17"))
     return [
-        ("register 10^6 boxes in one commit", amount(write[0]), f"+{used:.0f} MB at the peak"),
-        ("open and read 10^6 boxes", spread(read), f"{size:.1f} MB on disk"),
-        ("add one SQL query beside 10^6 boxes", amount(add[0]), ""),
-        ("drop one of 10^6 boxes", amount(drop[0]), ""),
+        (f"register {n:,} boxes in one commit", amount(write[0]), f"+{used:.0f} MB at the peak"),
+        (f"open and read {n:,} boxes", spread(read), f"{size:.1f} MB on disk"),
+        (f"add one SQL query beside {n:,} boxes", amount(add[0]), ""),
+        (f"drop one of {n:,} boxes", amount(drop[0]), ""),
     ]
 
 
@@ -94,20 +93,21 @@ def add(folder: str, name: str, count: int) -> None:
             say(f"process {name}: {i + 1:,} queries")
 
 
-def race(folder: Path, each: int) -> Rows:
+def writers(folder: Path, quick: bool) -> Rows:
+    each = 20 if quick else 5_000
     say(f"two processes, {each:,} queries each, one by one")
-    path = str(folder / "race")
+    path = str(folder / "writers")
     wl.Catalog(path).execute(TICKS)
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=add, args=(path, name, each)) for name in "ab"]
+    processes = [context.Process(target=add, args=(path, name, each)) for name in "ab"]
     start = time.perf_counter()
-    for writer in writers:
+    for writer in processes:
         writer.start()
-    for writer in writers:
+    for writer in processes:
         writer.join()
     seconds = time.perf_counter() - start
     catalog = wl.Catalog(path)
-    assert all(writer.exitcode == 0 for writer in writers)
+    assert all(writer.exitcode == 0 for writer in processes)
     assert len(catalog.queries()) == 2 * each
     assert catalog.version == 2 * each + 1
     changes = catalog.changes(1)
@@ -125,18 +125,26 @@ def race(folder: Path, each: int) -> Rows:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--each", type=int, default=5_000, help="queries per process in the race")
-    each = parser.parse_args().each
-    folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
-    try:
-        rows = [*commits(folder), *million(folder), *race(folder, each)]
-    finally:
-        shutil.rmtree(folder)
-    print(f"{machine()}. Times are best / median / worst.\n")
-    print(table(["what", "time", "note"], rows))
+def measured(what: Callable[[Path, bool], Rows]) -> Part:
+    """A part whose catalogs are in a folder that goes with it."""
+
+    def part(quick: bool) -> Iterator[str]:
+        folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
+        try:
+            yield table(["what", "time", "note"], what(folder, quick))
+        finally:
+            shutil.rmtree(folder)
+        yield "Times are best / median / worst."
+
+    return plain(part)
+
+
+PARTS: dict[str, Part] = {
+    "commits": measured(commits),
+    "boxes": measured(boxes),
+    "writers": measured(writers),
+}
 
 
 if __name__ == "__main__":
-    main()
+    run("bench.catalog", PARTS)

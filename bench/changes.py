@@ -39,7 +39,7 @@ class Clock:
 
 def dynamic(quick: bool) -> Iterator[str]:
     numba.set_num_threads(1)
-    inserts, removes = (20_000, 2_000) if quick else (1_000_000, 100_000)
+    inserts, removes = (400, 100) if quick else (1_000_000, 100_000)
     yield f"## One by one: {inserts:,} inserts, then {removes:,} removes"
     rows = [
         changed("cei", intervals("", inserts, 200, LARGE, POINTS), removes),

@@ -12,31 +12,31 @@ They have no index that outlives a batch, so `spatialjoin` also runs with its in
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numba
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 import watchline as wl
 from bench.peers import Contestant, Pairs, own
-from bench.race import Entry, agreed, entered, take_turns
-from bench.report import amount, table
+from bench.race import Entry, raced
+from bench.report import NOT_INSTALLED, amount, attempt, failure_row, once_a_run, publish, table
 from bench.selections import workload
 from bench.spatial_race import OURS, require
 from bench.workloads import Doubles, Workload
 
 # Queries and rows: what the rivals can do in seconds and in a few GiB.
 SIZES = ((10_000, 2_000), (100_000, 500))
-QUICK = ((500, 100), (2_000, 50))
+QUICK = ((200, 50),)
 RIVALS = ("DuckDB", "Polars")
 
 
@@ -46,25 +46,30 @@ class Peers:
 
     w: Workload
     entries: list[Entry]
+    lost: list[str]
     operator: str
 
     def times(self, rival: str) -> float:
         """How many times as long the rival, in its fastest way, takes as ours with one thread."""
         found = [min(e.seconds) for e in self.entries if e.who.name.startswith(rival)]
-        return min(found) / min(self.entries[0].seconds)
+        return min(found, default=math.nan) / min(self.entries[0].seconds)
+
+    def gain_of_threads(self) -> float:
+        """How many times as fast ours is with all threads."""
+        one, every = (min(entry.seconds) for entry in self.entries[:2])
+        return one / every
 
 
-@cache
+@once_a_run
 def measured(attributes: int, n: int, rows: int) -> Peers:
     require(OURS)
     w = workload(n, attributes, rows)
     every = numba.config.NUMBA_NUM_THREADS
     everyone = [ours(1), ours(every), built_anew(), _duckdb(), _polars("in-memory")]
-    entries = [entered(w, who) for who in [*everyone, _polars("streaming")]]
-    agreed(w, entries)
-    take_turns(w, entries)
+    done = raced(w, [*everyone, _polars("streaming")])
     numba.set_num_threads(1)
-    return Peers(w, entries, _operator(w))
+    operator = attempt("DuckDB", partial(_operator, w)) or "–"
+    return Peers(w, done.entries, done.lost, operator)
 
 
 def peers(quick: bool, _: Path) -> Iterator[str]:
@@ -75,13 +80,25 @@ def peers(quick: bool, _: Path) -> Iterator[str]:
             pairs = len(found.entries[0].call().ids)
             yield f"### {found.w.name}, {rows:,} rows, {pairs / rows:,.1f} matches a row"
             header = ["who", "best / median", "µs a row", "× ours, 1 thread", "build"]
-            yield table(header, lines(found))
+            lost = [failure_row(who, len(header)) for who in found.lost]
+            yield table(header, [*lines(found), *lost])
+            for rival in RIVALS:
+                publish(f"{rival} / {OURS}, 1 thread, {found.w.name}", found.times(rival))
+            publish(f"{OURS}, 1 thread / 2 threads, {found.w.name}", found.gain_of_threads())
             yield f"DuckDB joins by {found.operator}. All found the same {pairs:,} pairs."
     yield (
-        f"DuckDB {duckdb.__version__}, Polars {pl.__version__}, with as many threads as they want."
-        " × ours: of the time of the first row, for the same rows and queries. Build: of the index,"
-        " or of the tables in the rival's own memory; not in the times, except where it says so."
+        f"DuckDB {_version('duckdb')}, Polars {_version('polars')}, with as many threads as they"
+        " want. × ours: of the time of the first row, for the same rows and queries. Build: of the"
+        " index, or of the tables in the rival's own memory; not in the times, except where it says"
+        " so."
     )
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return NOT_INSTALLED
 
 
 def lines(found: Peers) -> Iterator[list[str]]:
@@ -142,6 +159,8 @@ def _pairs(_: Any, found: pa.Table) -> Pairs:
 
 
 def _connection(w: Workload) -> Any:
+    import duckdb
+
     connection = duckdb.connect()
     for name, content in zip(("queries", "rows"), _tables(w), strict=True):
         connection.register("given", content)
@@ -173,9 +192,13 @@ def _operator(w: Workload) -> str:
 
 def _polars(engine: Any) -> Contestant:
     def build(w: Workload) -> Any:
+        import polars as pl
+
         return [pl.DataFrame(pl.from_arrow(content)).lazy() for content in _tables(w)]
 
     def prepare(frames: Any, points: Doubles) -> Callable[[], Any]:
+        import polars as pl
+
         queries, rows = frames
         conditions = []
         for i in range(points.shape[1]):

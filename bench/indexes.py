@@ -1,32 +1,20 @@
 """The query indexes: against their peers, in the papers' experiments, while they change.
 
-    python -m bench.indexes [peers|parallel|papers|memory|dynamic|tuning|hotspots …] [--quick]
+    python -m bench.indexes [peers|parallel|papers|memory|dynamic|tuning|hotspots …]
+        [--quick] [--runs N] [--figures DIR]
 
 Without a part, all of them. Tables go to standard output, figures to the folder of `--figures`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 from bench.changes import dynamic
 from bench.hotspots import hotspots
 from bench.memory import memory
 from bench.papers import papers
 from bench.race import parallel, peers
-from bench.report import Part, run
+from bench.report import Part, plain, run
 from bench.tuning import tuning
-
-
-def plain(part: Callable[[bool], Iterator[str]]) -> Part:
-    """A part without figures."""
-
-    def with_figures(quick: bool, _: Path) -> Iterator[str]:
-        return part(quick)
-
-    return with_figures
-
 
 PARTS: dict[str, Part] = {
     "peers": plain(peers),

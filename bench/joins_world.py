@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from bench.report import agreed, attempt
 from bench.workloads import Integers
 from watchline import sql
 from watchline.model import (
@@ -105,6 +107,17 @@ def batches(window: int, fresh: int, count: int, seed: int = 2) -> list[Frame]:
     return found
 
 
+class Taken(NamedTuple):
+    """Processor seconds of a batch, and its answers."""
+
+    seconds: float
+    answers: int
+
+    def each(self) -> float:
+        """Seconds of an answer."""
+        return self.seconds / max(self.answers, 1)
+
+
 class Contestant:
     """The directions of some queries, answered by one method."""
 
@@ -112,14 +125,14 @@ class Contestant:
         numbered = [(i, halves(query), Life()) for i, query in enumerate(asked)]
         self._directions = [build(direction) for direction in directions(numbered)]
 
-    def probe(self, batch: Frame) -> tuple[float, int]:
+    def probe(self, batch: Frame) -> Taken:
         """Processor seconds, and how many answers there are."""
         answers = 0
         began = time.process_time()
         for direction in self._directions:
             for pairs in direction.pairs(batch):
                 answers += len(pairs.ids)
-        return time.process_time() - began, answers
+        return Taken(time.process_time() - began, answers)
 
     def fingerprint(self, batch: Frame) -> tuple[int, int]:
         """A number for what it finds, whatever the order, and how much that is."""
@@ -142,25 +155,26 @@ def _mixed(pairs: Pairs) -> Any:
         return (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
 
 
-class Taken(NamedTuple):
-    """The best of a contestant's batches, in processor seconds, and the answers of that batch."""
-
-    seconds: float
-    answers: int
-
-
 def in_turn(contestants: dict[str, Contestant], frames: list[Frame]) -> dict[str, Taken]:
-    """The first batch is for comparing what all find, the others are for the clock."""
-    prints = {name: c.fingerprint(Frame(frames[0].stretches)) for name, c in contestants.items()}
-    assert len(set(prints.values())) == 1, prints
-    found: dict[str, list[tuple[float, int]]] = {name: [] for name in contestants}
+    """The best batch of each contestant that gets through. The first batch is for comparing what
+    all find, the others are for the clock."""
+    # Nothing that was computed for another contestant is used: each has frames of its own.
+    prints = {
+        name: attempt(name, partial(c.fingerprint, Frame(frames[0].stretches)))
+        for name, c in contestants.items()
+    }
+    taken: dict[str, list[Taken]] = {
+        name: [] for name in agreed(prints, prints[next(iter(contestants))])
+    }
     for batch in frames[1:]:
-        # Nothing that was computed for another contestant is used.
-        for name, contestant in contestants.items():
-            found[name].append(contestant.probe(Frame(batch.stretches)))
-    counts = {tuple(answers for _, answers in of) for of in found.values()}
-    assert len(counts) == 1, counts
-    return {name: Taken(*min(of, key=lambda t: t[0] / max(t[1], 1))) for name, of in found.items()}
+        probed = {
+            name: attempt(name, partial(contestants[name].probe, Frame(batch.stretches)))
+            for name in taken
+        }
+        counts = {name: done and done.answers for name, done in probed.items()}
+        right = agreed(counts, counts[next(iter(taken))])
+        taken = {name: [*of, probed[name]] for name, of in taken.items() if name in right}
+    return {name: min(of, key=Taken.each) for name, of in taken.items()}
 
 
 def contestants(asked: list[Query], names: tuple[str, ...]) -> dict[str, Contestant]:

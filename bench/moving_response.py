@@ -124,14 +124,14 @@ def middle(clock: Clock) -> float:
 
 
 def response(quick: bool, figures: Path) -> Iterator[str]:
-    objects = 11_000 if quick else OBJECTS
-    scale = 25 if quick else 1
+    objects = 2_000 if quick else OBJECTS
+    scale = 100 if quick else 1
     yield f"## Response times: {objects:,} objects, ms by the wall: p50 / p90 / p99 / max"
     yield "In brackets the median by the processor."
     # Everything that trackers may choose is compiled before.
     race(*squares(2_000, 0.0001), Walk.of(2_000), 1)
     yield "### One update, without Arrow: squares of 0.01 %"
-    lines = [_alone(n // scale, objects, 200 if quick else 3_000) for n in COUNTS]
+    lines = [_alone(n // scale, objects, 20 if quick else 3_000) for n in COUNTS]
     yield table(["queries", "stay: the grid", "move: the operator"], lines)
     yield "### A batch through `Tracker.process`, by the number of queries: squares of 0.01 %"
     medians: dict[str, list[float]] = {}
@@ -161,7 +161,8 @@ def response(quick: bool, figures: Path) -> Iterator[str]:
 
 def _batches(followed: Followed, quick: bool) -> dict[int, Clock]:
     return {
-        size: followed.times(size, count // (10 if quick else 1)) for size, count in BATCHES.items()
+        size: followed.times(size, max(count // (100 if quick else 1), 3))
+        for size, count in BATCHES.items()
     }
 
 
@@ -213,7 +214,7 @@ class Fine(NamedTuple):
 
 
 def grid(quick: bool, figures: Path) -> Iterator[str]:
-    objects, n = (11_000, 2_000) if quick else (OBJECTS, 50_000)
+    objects, n = (1_000, 200) if quick else (OBJECTS, 50_000)
     yield f"## How fine the grid is: {n:,} squares that move, {objects:,} objects"
     cells = CELLS[::3] if quick else CELLS
     found: dict[float, list[Fine]] = {}

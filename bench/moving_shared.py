@@ -35,7 +35,7 @@ from bench.moving_world import (
     watched,
 )
 from bench.plots import Panel, draw
-from bench.report import say, table
+from bench.report import publish, say, table
 from bench.workloads import Doubles, Fingerprint, Integers, fingerprint
 from watchline.index.vector import leaf
 from watchline.moving import stationary
@@ -274,6 +274,9 @@ class Pair:
     def faster(self) -> float:
         return self.shared.rate / self.alone.rate
 
+    def publish(self, what: str) -> None:
+        publish(f"each alone / shared, {what}", self.faster)
+
     def cells(self) -> list[str]:
         return [rate(self.shared.rate), rate(self.alone.rate), f"{self.faster:.1f}×"]
 
@@ -330,11 +333,14 @@ def _print(out: Out, objects: int) -> Fingerprint:
 
 
 def shared(quick: bool, figures: Path) -> Iterator[str]:
-    objects, rounds = (11_000, 3) if quick else (OBJECTS, ROUNDS)
-    counts = [n // 10 for n in COUNTS] if quick else list(COUNTS)
+    objects, rounds = (2_000, 1) if quick else (OBJECTS, ROUNDS)
+    counts = [n // 100 for n in COUNTS[::2]] if quick else list(COUNTS)
     yield f"## Shared, and each query alone: squares of 0.01 %, {objects:,} objects, one core"
     still = [still_pair(n, objects, rounds) for n in counts]
     moves = [moving_pair(n, objects, rounds) for n in counts]
+    for name, pairs in (("stay", still), ("move", moves)):
+        for n, pair in zip(counts, pairs, strict=True):
+            pair.publish(f"{n:,} squares that {name}")
     header = [f"{w}: {h}" for w in ("stay", "move") for h in ("shared", "each alone", "faster")]
     lines = [[f"{n:,}", *still[i].cells(), *moves[i].cells()] for i, n in enumerate(counts)]
     yield table(["queries", *header], lines)
@@ -358,7 +364,7 @@ def shared(quick: bool, figures: Path) -> Iterator[str]:
 
 
 def _buffers(quick: bool) -> Iterator[str]:
-    n, objects = (100, 10_000) if quick else (STORED, BUFFERED)
+    n, objects = (50, 1_000) if quick else (STORED, BUFFERED)
     yield f"### Objects in buffers: {n:,} queries, {objects:,} objects"
     lines = []
     for size in SIZES:

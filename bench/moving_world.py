@@ -189,6 +189,7 @@ class Watched:
         keys = np.concatenate([*self.opened, *(self.pairs(t) for t in told)])
         ones = [np.ones(len(k), np.int64) for k in self.opened]
         signs = np.concatenate([*ones, *(t.what for t in told)])
+        sample = min(sample, len(self.numbers))
         chosen = np.random.default_rng(9).choice(len(self.numbers), sample, replace=False)
         order = np.argsort(self.numbers)
         owner = order[np.searchsorted(self.numbers[order], keys // len(self.slots))]

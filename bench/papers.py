@@ -39,6 +39,8 @@ class Scale:
     rounds: int
     most: int
     samples: int
+    # Of the values of a figure's axis every so many are measured.
+    step: int = 1
 
     def n(self, count: int) -> int:
         return min(count, self.most)
@@ -46,7 +48,7 @@ class Scale:
 
 def papers(quick: bool, figures: Path) -> Iterator[str]:
     numba.set_num_threads(1)
-    scale = Scale(5_000, 3, 5_000, 50) if quick else Scale(50_000, 7, 10**9, 2_000)
+    scale = Scale(500, 1, 500, 5, step=3) if quick else Scale(50_000, 7, 10**9, 2_000)
     yield "## The papers' figures"
     yield from figure_14(scale, figures)
     sweeps = {}
@@ -111,7 +113,7 @@ def lengths(scale: Scale) -> Iterator[Sweep]:
         n = scale.n(100_000)
         w = intervals(f"CEI {number}", n, 200, r, scale.points)
         title = f"CEI, Fig. {number}: L; r = {r:,}, W = 200, n = {n:,}"
-        xs = [2**k for k in range(1, 8)]
+        xs = [2**k for k in range(1, 8)][:: scale.step]
         yield swept(f"cei-{number}", title, "L", xs, ("ui", "lci", "cei"), partial(same, w), scale)
 
 
@@ -123,13 +125,13 @@ def widths(scale: Scale) -> Iterator[Sweep]:
         return intervals("CEI 17", n, W, SMALL, scale.points), 16
 
     title = f"CEI, Fig. 17: W; r = {SMALL:,}, L = 16, n = {n:,}"
-    xs = [10, 20, 40, 80, 160, 320]
+    xs = [10, 20, 40, 80, 160, 320][:: scale.step]
     yield swept("cei-17", title, "W", xs, ("ui", "lci", "cei", "islist"), case, scale)
 
 
 def counts(scale: Scale) -> Iterator[Sweep]:
     """Figures 18 and 19."""
-    xs = [n for n in (5_000 * 2**i for i in range(8)) if n <= 2 * scale.most]
+    xs = [n for n in (5_000 * 2**i for i in range(8)) if n <= scale.most] or [scale.most]
     for number, r in ((18, LARGE), (19, SMALL)):
 
         def case(n: int, number: int = number, r: int = r) -> tuple[Workload, int]:
@@ -187,7 +189,7 @@ def sides(scale: Scale) -> Iterator[Sweep]:
         n = scale.n(16_000)
         w = boxes(f"CES {number}", n, 50, R, scale.points)
         title = f"CES, Fig. {number}: L; R = {R}, W = 50, n = {n:,}"
-        xs = [2**k for k in range(1, 6)]
+        xs = [2**k for k in range(1, 6)][:: scale.step]
         yield swept(f"ces-{number}", title, "L", xs, SQUARES, partial(same, w), scale)
 
 
@@ -199,12 +201,13 @@ def areas(scale: Scale) -> Iterator[Sweep]:
         return boxes("CES 13", n, 50, R, scale.points), 16
 
     title = f"CES, Fig. 13: R; W = 50, L = 16, n = {n:,}"
-    yield swept("ces-13", title, "R", [2**k for k in range(7, 12)], SQUARES[1:], case, scale)
+    xs = [2**k for k in range(7, 12)][:: scale.step]
+    yield swept("ces-13", title, "R", xs, SQUARES[1:], case, scale)
 
 
 def crowds(scale: Scale) -> Iterator[Sweep]:
     """Figure 14."""
-    xs = [n for n in (1_000 * 2**i for i in range(7)) if n <= scale.most]
+    xs = [n for n in (1_000 * 2**i for i in range(7)) if n <= scale.most] or [scale.most]
 
     def case(n: int) -> tuple[Workload, int]:
         return boxes("CES 14", n, 60, 1_024, scale.points), 8
@@ -215,7 +218,7 @@ def crowds(scale: Scale) -> Iterator[Sweep]:
 
 def figure_12(scale: Scale, figures: Path, random: Sweep) -> Iterator[str]:
     """Time against the number of queries found: each point many times over."""
-    n, L, repeat = scale.n(16_000), 16, 2_000
+    n, L, repeat = scale.n(16_000), 16, scale.n(2_000)
     w = boxes("CES 12", n, 50, 256, scale.samples)
     times, rows, sizes = {}, [], np.zeros(0)
     levels = {kind: random.at(kind, L).nanoseconds for kind in SQUARES[1:]}

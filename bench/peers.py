@@ -10,6 +10,8 @@ Each contestant builds its index from the same boxes, is given the points in the
 * geoindex-rs: it has no bulk search, but a join of two trees, which is several times faster than
   a call for each point.
 * rtree: `intersection_v`.
+
+A library is imported when it is built: one that is not installed fails then, and the others race.
 """
 
 from __future__ import annotations
@@ -22,10 +24,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import shapely
-from geoindex_rs import rtree as geoindex
-from ncls import NCLS
-from rtree.index import Index as RtreeIndex
-from superintervals import IntervalMap
 
 import watchline as wl
 from bench.workloads import Doubles, Workload
@@ -99,6 +97,8 @@ def contestants(w: Workload) -> list[Contestant]:
 
 def _ncls(dtype: Any) -> Contestant:
     def build(w: Workload) -> Any:
+        from ncls import NCLS
+
         return NCLS(w.lo.astype(dtype), w.hi.astype(dtype), np.arange(len(w.lo)))
 
     def prepare(index: Any, points: Doubles) -> Callable[[], Any]:
@@ -111,6 +111,8 @@ def _ncls(dtype: Any) -> Contestant:
 
 def _superintervals() -> Contestant:
     def build(w: Workload) -> Any:
+        from superintervals import IntervalMap
+
         order = np.lexsort((-w.hi, w.lo))
         lo, hi = w.lo[order].astype(np.int32), w.hi[order].astype(np.int32) - 1
         return IntervalMap.from_arrays(lo, hi), order
@@ -143,6 +145,8 @@ def _shapely() -> Contestant:
 
 
 def _packed(lo: Doubles, hi: Doubles) -> Any:
+    from geoindex_rs import rtree as geoindex
+
     builder = geoindex.RTreeBuilder(len(lo))
     builder.add(np.ascontiguousarray(np.hstack([lo, hi])))
     return builder.finish()
@@ -152,6 +156,12 @@ def _packed_boxes(w: Workload) -> Any:
     return _packed(w.lo, w.hi)
 
 
+def _tree_join(tree: Any, others: Any) -> Any:
+    from geoindex_rs import rtree as geoindex
+
+    return geoindex.tree_join(tree, others)
+
+
 def _joined(tree: Any, joined: Any) -> Pairs:
     return np.asarray(joined.column("right")), np.asarray(joined.column("left"))
 
@@ -159,7 +169,7 @@ def _joined(tree: Any, joined: Any) -> Pairs:
 def _geoindex_join() -> Contestant:
     def prepare(tree: Any, points: Doubles) -> Callable[[], Any]:
         others = _packed(points, points)
-        return lambda: geoindex.tree_join(tree, others)
+        return lambda: _tree_join(tree, others)
 
     return Contestant(
         "geoindex-rs, join with a tree of the points",
@@ -173,19 +183,24 @@ def _geoindex_build_and_join() -> Contestant:
     return Contestant(
         "geoindex-rs, tree of the points and join",
         _packed_boxes,
-        lambda tree, points: lambda: geoindex.tree_join(tree, _packed(points, points)),
+        lambda tree, points: lambda: _tree_join(tree, _packed(points, points)),
         _joined,
     )
 
 
 def _rtree() -> Contestant:
+    def build(w: Workload) -> Any:
+        from rtree.index import Index
+
+        return Index((np.arange(len(w.lo)), w.lo, w.hi))
+
     def pairs(index: Any, found: Any) -> Pairs:
         ids, counts = found
         return np.repeat(np.arange(len(counts)), counts.astype(np.int64)), ids
 
     return Contestant(
         "rtree, intersection_v",
-        lambda w: RtreeIndex((np.arange(len(w.lo)), w.lo, w.hi)),
+        build,
         lambda index, points: lambda: index.intersection_v(points, points),
         pairs,
         most=100_000,

@@ -129,7 +129,7 @@ def _apart(rows: pa.Table, count: int) -> Doubles:
 
 
 def cache(quick: bool, figures: Path) -> Iterator[str]:
-    objects, ticks, queries = (3_000, 4, 6) if quick else (20_000, 8, 12)
+    objects, ticks, queries = (500, 4, 3) if quick else (20_000, 8, 12)
     yield "## The cache"
     yield (
         f"{queries} squares around objects that are far from each other, {objects:,} objects on"

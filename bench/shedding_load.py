@@ -81,7 +81,7 @@ def needed(points: Sequence[Point], accuracy: float) -> float:
 
 
 def load(quick: bool, figures: Path) -> Iterator[str]:
-    objects, scale = (5_000, 20) if quick else (50_000, 1)
+    objects, scale = (500, 500) if quick else (50_000, 1)
     yield "## Load and accuracy: squares that stay"
     yield (
         f"{objects:,} objects on roads, after {TICKS} reports of each, a tick in a batch. In each"

@@ -48,7 +48,7 @@ SETTINGS = {
 def overhead(quick: bool, figures: Path) -> Iterator[str]:
     """Through the tracker, and the operator alone."""
     del figures
-    objects, rounds, scale = (11_000, 7, 10) if quick else (OBJECTS, 9, 1)
+    objects, rounds, scale = (1_000, 2, 100) if quick else (OBJECTS, 9, 1)
     yield "## What the bookkeeping costs where nothing is shed"
     yield (
         f"{objects:,} objects, {rounds} calls of {AT_ONCE:,} updates of each contestant in turn;"

@@ -163,7 +163,7 @@ def still_costs(objects: int, size: float, budget: int) -> Costs:
 
 
 def sharing(quick: bool, figures: Path) -> Iterator[str]:
-    objects, sample = (11_000, 512) if quick else (110_000, 4_096)
+    objects, sample = (1_000, 64) if quick else (110_000, 4_096)
     sizes = (SIZES[0], SIZES[1], SIZES[-1])
     yield f"## Sharing: {objects:,} objects on roads"
     drawn: dict[str, dict[str, list[float | None]]] = {}
@@ -195,7 +195,7 @@ def sharing(quick: bool, figures: Path) -> Iterator[str]:
         for n, d in drawn.items()
     ]
     even(figures / "shedding-19.svg", "Queries in 64 MiB: shared, beside each alone", panels)
-    yield from _caches(1_000 if not quick else 100, objects, figures)
+    yield from _caches(1_000 if not quick else 20, objects, figures)
 
 
 HEADER = [

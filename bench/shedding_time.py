@@ -37,7 +37,7 @@ ARRIVING = 0.0001
 
 
 def supported(quick: bool, figures: Path) -> Iterator[str]:
-    objects, scale = (2_000, 10) if quick else (10_000, 1)
+    objects, scale = (200, 100) if quick else (10_000, 1)
     yield f"## Queries that are supported with a mean accuracy of {percent(LEAST)}"
     yield (
         f"{objects:,} objects, squares that stay. *Objects*: there may be so many, as in the paper."
@@ -135,7 +135,7 @@ class Moment(NamedTuple):
 
 def arrivals(quick: bool, figures: Path) -> Iterator[str]:
     """Queries come one after the other, while memory is for those of the first half."""
-    objects, steps, each = (3_000, 10, 20) if quick else (50_000, 40, 60)
+    objects, steps, each = (300, 4, 5) if quick else (50_000, 40, 60)
     full = steps // 2 * each
     bound = len(_after(objects, full, ARRIVING))
     yield f"## Figure 25b: queries arrive, squares of 0.01 % that stay, {objects:,} objects"
@@ -199,7 +199,7 @@ def _arrive(objects: int, steps: int, each: int, bound: int, way: str) -> list[M
 def pauses(quick: bool, figures: Path) -> Iterator[str]:
     """The batch that sheds first, the others, and the same batches without a bound."""
     del figures
-    objects, repeats = (5_000, 3) if quick else (50_000, 3)
+    objects, repeats = (500, 1) if quick else (50_000, 3)
     yield f"## Pauses: {objects:,} objects, batches of a tenth of a tick, {objects // 10:,} rows"
     yield (
         "In the first tick all fits; then the bound is 80 % of what is kept. A batch's time is the"
@@ -213,7 +213,7 @@ def pauses(quick: bool, figures: Path) -> Iterator[str]:
     ]
     lines = []
     for count, size in ((1_000, 0.001), (10_000, 0.0001), (10_000, 0.001)):
-        n = count // 10 if quick else count
+        n = count // 100 if quick else count
         best: dict[str, Any] = {}
         for _ in range(repeats):
             for way in ("no bound", *WAYS):

@@ -13,7 +13,7 @@ import watchline as wl
 from bench import changes
 from bench.memory import mib
 from bench.race import clocked
-from bench.report import amount, say, table
+from bench.report import amount, number, say, table
 from bench.selections import ABOVE, BELOW, print_of, selections, uniform, workload
 from bench.spatial_race import KINDS, OURS, RIVALS, Outcome, Scale, raced, require
 from bench.workloads import Doubles, Fingerprint, Workload
@@ -26,7 +26,7 @@ def dynamic(quick: bool, _: Path) -> Iterator[str]:
     numba.set_num_threads(1)
     yield from singly(quick)
     yield from in_bulk(quick)
-    scale = Scale(500, 50, 20, 2, 50) if quick else Scale(batch=2_000, rounds=5)
+    scale = Scale(100, 30, 3, 1, 500) if quick else Scale(batch=2_000, rounds=5)
     outcomes = {w.name: raced(w, scale) for w in shapes(scale)}
     yield from odd_shapes(outcomes, scale)
     yield from sizes(quick, outcomes)
@@ -36,7 +36,7 @@ def dynamic(quick: bool, _: Path) -> Iterator[str]:
 
 
 def singly(quick: bool) -> Iterator[str]:
-    inserts, removes = (2_000, 1_000) if quick else (20_000, 5_000)
+    inserts, removes = (100, 50) if quick else (20_000, 5_000)
     for attributes in (4, 8):
         yield f"## One by one, {attributes} attributes: {inserts:,} inserts, {removes:,} removes"
         w = workload(inserts, attributes, changes.POINTS)
@@ -48,7 +48,7 @@ def singly(quick: bool) -> Iterator[str]:
 
 
 def in_bulk(quick: bool) -> Iterator[str]:
-    n, more, rows = (2_000, 200, 200) if quick else (100_000, 10_000, 1_000)
+    n, more, rows = (300, 30, 30) if quick else (100_000, 10_000, 1_000)
     header = ["index", "build", f"insert {more:,}", "search", "again", f"remove {more:,}"]
     for attributes in (4, 8):
         yield f"## Many at once, {attributes} attributes: {n:,} queries, {more:,} come and go"
@@ -85,9 +85,9 @@ def odd_shapes(outcomes: dict[str, Outcome], scale: Scale) -> Iterator[str]:
     yield f"## Shapes: {scale.batch:,} rows a batch"
     rows = []
     for name, outcome in outcomes.items():
-        times = (f"{m.nanoseconds / 1e3:,.2f}" for m in outcome.measures.values())
-        gains = (f"{outcome.times(rival, 'batch'):.1f}" for rival in RIVALS)
-        of_floor = f"{outcome.times('batch', 'floor'):.2f}"
+        times = (number(m.nanoseconds / 1e3, ",.2f") for m in outcome.measures.values())
+        gains = (number(outcome.times(rival, "batch")) for rival in RIVALS)
+        of_floor = number(outcome.times("batch", "floor"), ".2f")
         rows.append([name, f"{outcome.matches:,.1f}", *times, *gains, of_floor])
     who = [f"{name}, µs" for name in next(iter(outcomes.values())).measures]
     gain = [f"{rival} / batch" for rival in RIVALS]
@@ -118,7 +118,7 @@ def huge(n: int, points: Doubles) -> Workload:
 def sizes(quick: bool, outcomes: dict[str, Outcome]) -> Iterator[str]:
     yield "## Memory: `nbytes`, MiB"
     rows = []
-    for n in (1_000, 2_000) if quick else (10_000, 100_000):
+    for n in (300,) if quick else (10_000, 100_000):
         for attributes in (4, 8):
             w = workload(n, attributes, 10)
             say(f"memory: {w.name}")

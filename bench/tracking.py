@@ -3,19 +3,17 @@
 The floor is the same job (router, shuffle, state, packing) with a kernel that copies the state and
 emits as many rows: what Spark and Arrow cost without any tracking.
 
-    python -m bench.tracking [--quick]
+    python -m bench.tracking [many|few|registration …] [--quick] [--runs N]
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +23,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import watchline as wl
-from bench.report import machine, say, spread, table
+from bench.matches import local_spark
+from bench.report import Part, plain, publish, run, say, spread, table
 from watchline.spark import dataframe
 from watchline.spark.shard import CHANGES, ShardTask, _opened, binaries, sent_columns
 from watchline.spark.state import INLINE, ShardState, new_token
@@ -33,7 +32,8 @@ from watchline.spark.worker import catalog_of
 from watchline.tracking import change_schema
 
 DOMAIN, WIDTH = 1e6, 1e3
-BATCHES = 6
+# Batches of a run, of which the first does not count, and runs.
+BATCHES, ROUNDS = 6, 3
 TICKS = (
     "CREATE STREAM ticks (id BIGINT, price DOUBLE, volume DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
 )
@@ -57,13 +57,14 @@ class Setting:
     rows: int
     # The mean step of a price: changes a row are about 2 · queries · step / DOMAIN.
     step: float
+    batches: int = BATCHES
 
 
 def data(folder: Path, s: Setting) -> None:
     """Walks of all objects, a batch in a file."""
     rng = np.random.default_rng(7)
     prices = rng.uniform(0, DOMAIN, s.objects)
-    for k in range(BATCHES):
+    for k in range(s.batches):
         # Each object has its turn; so a batch has rows / objects rounds.
         ids = np.concatenate([rng.permutation(s.objects) for _ in range(-(-s.rows // s.objects))])
         ids = ids[: s.rows]
@@ -162,28 +163,28 @@ class Race:
             ]
 
 
-def batches(spark: SparkSession, job: Job, name: str, floor: bool = False) -> list[Any]:
+def batches(spark: SparkSession, job: Job, floor: bool = False) -> list[Any]:
     """Each batch's progress, of a run over all files."""
     folder, catalog = job.folder, (job.floor if floor else None) or job.catalog
     schema = spark.read.parquet(str(folder / "in")).schema
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     rows = reader.parquet(str(folder / "in"))
     found = wl.changes(rows, catalog, job.stream, shards=job.shards)
-    writer = found.writeStream.format("noop").option("checkpointLocation", str(folder / name))
+    writer = found.writeStream.format("noop").option("checkpointLocation", mkdtemp(dir=folder))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     return [p for p in query.recentProgress if p["numInputRows"] > 1]
 
 
-def race(spark: SparkSession, job: Job, rounds: int = 3) -> Race:
+def race(spark: SparkSession, job: Job, rounds: int = ROUNDS) -> Race:
     """`wl.changes` and the floor in turn, after a run that does not count."""
     say(f"{job.name}: warming up")
-    batches(spark, job, f"warm {job.name}")
+    batches(spark, job)
     times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
     ours = dataframe.ShardTask
     for turn in range(rounds):
         say(f"{job.name}: wl.changes, round {turn + 1}")
-        done = batches(spark, job, f"ours {job.name} {turn}")
+        done = batches(spark, job)
         counted = [p["observedMetrics"]["watchline"] for p in done]
         times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
         first = counted[0].changes / job.rows
@@ -193,23 +194,21 @@ def race(spark: SparkSession, job: Job, rounds: int = 3) -> Race:
         task = make_floor(size, rate, first)
         dataframe.ShardTask = task  # type: ignore[misc]
         try:
-            done = batches(spark, job, f"floor {job.name} {turn}", floor=True)
+            done = batches(spark, job, floor=True)
         finally:
             dataframe.ShardTask = ours  # type: ignore[misc]
         times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
     return Race(job.rows, times, rate)
 
 
-def measure(spark: SparkSession, s: Setting) -> list[list[str]]:
-    folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
+def prepared(folder: Path, s: Setting) -> wl.Catalog:
+    """Rows in the folder `in`, and a catalog with the queries."""
     (folder / "in").mkdir()
     say(f"{s.name}: data and queries")
     data(folder / "in", s)
     catalog = wl.Catalog(folder / "catalog")
     register(catalog, s)
-    done = race(spark, Job(s.name, folder, catalog, s.rows))
-    shutil.rmtree(folder)
-    return list(done.lines(s.name))
+    return catalog
 
 
 def make_floor(size: int, rate: float, first: float) -> type[ShardTask]:
@@ -217,13 +216,9 @@ def make_floor(size: int, rate: float, first: float) -> type[ShardTask]:
     return type("Task", (FloorTask,), {"size": size, "rate": rate, "first": first})
 
 
-def registration(spark: SparkSession, s: Setting, times: int) -> list[str]:
+def waits(spark: SparkSession, folder: Path, s: Setting, times: int) -> list[float]:
     """From the commit of a query to its first `registered` change in the sink."""
-    folder = Path(tempfile.mkdtemp(prefix="watchline-bench-"))
-    (folder / "in").mkdir()
-    data(folder / "in", s)
-    catalog = wl.Catalog(folder / "catalog")
-    register(catalog, s)
+    catalog = prepared(folder, s)
     schema = spark.read.parquet(str(folder / "in")).schema
     rows = spark.readStream.schema(schema).parquet(str(folder / "in"))
     arrived: dict[str, float] = {}
@@ -235,7 +230,7 @@ def registration(spark: SparkSession, s: Setting, times: int) -> list[str]:
     writer = wl.changes(rows, catalog, "ticks").writeStream.foreachBatch(sink)
     query = writer.option("checkpointLocation", str(folder / "c")).start()
     query.processAllAvailable()
-    waits = []
+    taken = []
     for i in range(times):
         say(f"registration {i + 1}")
         start = time.perf_counter()
@@ -243,37 +238,46 @@ def registration(spark: SparkSession, s: Setting, times: int) -> list[str]:
         committed = time.perf_counter()
         while f"new{i}" not in arrived and time.perf_counter() - start < 60:
             time.sleep(0.01)
-        waits.append(arrived[f"new{i}"] - committed)
+        taken.append(arrived[f"new{i}"] - committed)
     query.stop()
-    shutil.rmtree(folder)
-    return [f"{s.queries:,}", f"{s.objects:,}", spread(waits)]
+    return taken
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.tracking")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--first", action="store_true", help="the first setting only")
-    chosen = parser.parse_args()
-    quick = chosen.quick
-    rows = 100_000 if quick else 1_000_000
-    settings = [
-        Setting("100,000 queries, 100,000 objects", 100_000, 100_000, rows, 1.0),
-        Setting("1,000 queries, 10,000 objects", 1_000, 10_000, rows, 100.0),
-    ]
-    spark = wl.session(app_name="watchline bench")
-    try:
-        lines = [
-            line for s in settings[: 1 if chosen.first else None] for line in measure(spark, s)
-        ]
-        small = Setting("", 100_000, 10_000, 10_000, 1.0)
-        waits = [registration(spark, small, 3 if quick else 10)]
-    finally:
-        spark.stop()
-    print(f"{machine()}.\n\n## On Spark: {rows:,} rows a batch\n")
-    print(table(HEADER, lines))
-    print("\n## From the commit of a query to its first `registered` change in the sink\n")
-    print(table(["queries", "objects", "best / median / worst"], waits))
+def tracked(queries: int, objects: int, step: float) -> Part:
+    """A part: so many queries and objects, beside the floor."""
+
+    def part(quick: bool) -> Iterator[str]:
+        n, m, rows = (200, 200, 2_000) if quick else (queries, objects, 1_000_000)
+        name = f"{n:,} queries, {m:,} objects"
+        s = Setting(name, n, m, rows, step, 2 if quick else BATCHES)
+        yield f"## On Spark: {rows:,} rows a batch"
+        with local_spark() as (spark, folder):
+            job = Job(name, folder, prepared(folder, s), rows)
+            done = race(spark, job, 1 if quick else ROUNDS)
+        publish(f"`wl.changes` / floor (best), {name}", done.of_floor(min))
+        publish(f"`wl.changes` / floor (median), {name}", done.of_floor())
+        yield table(HEADER, done.lines(name))
+
+    return plain(part)
+
+
+def registration(quick: bool) -> Iterator[str]:
+    n, objects, times = (200, 100, 1) if quick else (100_000, 10_000, 10)
+    s = Setting("registration", n, objects, objects, 1.0, 2 if quick else BATCHES)
+    yield "## From the commit of a query to its first `registered` change in the sink"
+    with local_spark() as (spark, folder):
+        taken = waits(spark, folder, s, times)
+    yield table(
+        ["queries", "objects", "best / median / worst"], [[f"{n:,}", f"{objects:,}", spread(taken)]]
+    )
+
+
+PARTS: dict[str, Part] = {
+    "many": tracked(100_000, 100_000, 1.0),
+    "few": tracked(1_000, 10_000, 100.0),
+    "registration": plain(registration),
+}
 
 
 if __name__ == "__main__":
-    main()
+    run("bench.tracking", PARTS)

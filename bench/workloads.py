@@ -72,13 +72,14 @@ def inner(points: Doubles) -> Doubles:
 
 
 def setting(name: str, quick: bool = False) -> Workload:
-    """A, B and C of the targets; quick ones are a tenth or less of them."""
-    m = 50_000 if quick else 1_000_000
+    """A, B and C of the targets; quick ones are a hundredth of them."""
+    scale = 100 if quick else 1
+    m = 1_000_000 // scale
     if name == "A":
-        return intervals("A", 20_000 if quick else 100_000, 200, LARGE, m)
+        return intervals("A", 100_000 // scale, 200, LARGE, m)
     if name == "B":
-        return intervals("B", 60_000 if quick else 640_000, 200, LARGE, m)
-    return boxes("C", 8_000 if quick else 64_000, 60, 1_024, m)
+        return intervals("B", 640_000 // scale, 200, LARGE, m)
+    return boxes("C", 64_000 // scale, 60, 1_024, m)
 
 
 # --- results, whatever their order

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import watchline as wl
 from tests.indexing import NUMBERS, TINY
 from tests.unjitted import as_plain_python
-from watchline.index import Index, result, vector
+from watchline.index import Index, result, spatialjoin, vector
 from watchline.index.hilbert import _place, curve_order
 from watchline.index.hits import TILE
 from watchline.index.mlgf import CEILING, FANOUT, HEIGHT, PAGE, ROOT, SAMPLE
@@ -504,6 +504,36 @@ def test_threads_share_a_batch(lenient: bool, monkeypatch: pytest.MonkeyPatch) -
     with result.one_thread():
         alone = index.stab(points)
     np.testing.assert_array_equal(index.stab(points).ids, alone.ids)
+
+
+@pytest.mark.parametrize("lenient", [False, True], ids=["strict", "lenient"])
+@pytest.mark.parametrize("rows", [13, 64, 65, 500, 4_000])
+def test_threads_share_the_clusters_of_a_small_batch(
+    rows: int, lenient: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row costs microseconds here: some hundreds of them are worth a second thread."""
+    rng = np.random.default_rng(20)
+    index, held = filled(rng, 300, 3, lenient=lenient)
+    points = rows_near(rng, held, rows, 0.01)
+    with result.one_thread():
+        alone = index.stab(points)
+    monkeypatch.setattr(spatialjoin, "WORTH", 1.0)
+    monkeypatch.setattr(nb, "get_num_threads", lambda: 3)
+    used: list[int] = []
+    monkeypatch.setattr(spatialjoin, "team", lambda n: (used.append(n), result.team(n))[1])
+    check(index, held, points, lenient)
+    assert used == [3]
+    together = index.stab(points)
+    np.testing.assert_array_equal(together.offsets, alone.offsets)
+    for i in range(rows):
+        part = slice(alone.offsets[i], alone.offsets[i + 1])
+        assert sorted(together.ids[part].tolist()) == sorted(alone.ids[part].tolist())
+
+
+def test_a_batch_of_little_work_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, held = filled(np.random.default_rng(21), 40, 3)
+    monkeypatch.setattr(nb, "get_num_threads", lambda: pytest.fail("Numba's threads were started"))
+    check(index, held, rows_near(np.random.default_rng(22), held, 100, 0.01))
 
 
 def test_searches_from_several_threads() -> None:

@@ -66,7 +66,7 @@ def spread(answer: Callable[[Rows, Any], Matches], rows: Rows, id_type: Any) -> 
     """All rows, each thread answering its part of them."""
     rows = tuple(read_only(a) for a in rows)
     count = len(rows[0])
-    threads = _threads(count)
+    threads = threads_for(count // ROWS_PER_THREAD)
     if threads < 2:
         return answer(rows, id_type)
     cuts = np.linspace(0, count, threads + 1).astype(np.int64)
@@ -78,11 +78,22 @@ def spread(answer: Callable[[Rows, Any], Matches], rows: Rows, id_type: Any) -> 
         return _joined(list(pool.map(part, range(threads))), cuts, pool)
 
 
-def _threads(count: int) -> int:
-    """Numba is asked only if it matters: that starts its threads, and a process may yet fork."""
-    if count < 2 * ROWS_PER_THREAD or _alone.get():
-        return 1
-    return min(nb.get_num_threads(), count // ROWS_PER_THREAD)
+def threads_for(most: int) -> int:
+    """As many threads as Numba may use, for work that is worth so many at most.
+
+    Numba is asked only if it matters: that starts its threads, and a process may yet fork.
+    """
+    return 1 if most < 2 or _alone.get() else min(nb.get_num_threads(), most)
+
+
+@contextmanager
+def team(threads: int) -> Iterator[Callable[..., list[Any]]]:
+    """A `map` whose calls these threads share; all have ended when it returns."""
+    if threads < 2:
+        yield lambda call, *given: list(map(call, *given))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield lambda call, *given: list(pool.map(call, *given))
 
 
 def _search(fill: Fill, per_row: float, rows: Rows, id_type: Any) -> Matches:

@@ -14,6 +14,8 @@ mode); tables would not pay.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise, repeat
 from typing import Any
 
 import numba as nb
@@ -42,7 +44,7 @@ from watchline.index.mlgf import (
     pages_within,
     room_for,
 )
-from watchline.index.result import Matches, spread
+from watchline.index.result import Matches, read_only, team, threads_for
 from watchline.index.table import Doubles, Int, Integers, Slots
 from watchline.index.vector import leaf, lowest, reached
 
@@ -60,6 +62,8 @@ SORTED, TABLED, PAGED, ASKED, MASKED = 12.0, 0.15, 60.0, 3.6, 0.6
 PLACED, CODED = 300.0, 60.0
 # Boxes that an estimate is made from.
 MODEL = 4_096
+# Nanoseconds of work from which on a further thread pays: starting one takes a tenth of that.
+WORTH = 1e6
 # Clusters of each size that are looked at to choose one, and searches until that is done again.
 LOOKS, AGAIN = 5, 16
 
@@ -80,8 +84,8 @@ class SpatialJoinIndex(Index):
         self._cluster_rows = None if N_dc is None else int(N_dc)
         self._lenient = bool(lenient)
         self._file = MultilevelGridFile(dims)
-        # By the bits of the number of rows.
-        self._choices: dict[int, Choice] = {}
+        # By the bits of the number of rows, and threads.
+        self._choices: dict[tuple[int, int], Choice] = {}
 
     @property
     def _nbytes(self) -> int:
@@ -143,64 +147,78 @@ class SpatialJoinIndex(Index):
     def _stab(self, points: Doubles) -> Matches:
         if len(points) <= FEW:
             return super()._stab(points)
-        return spread(self._joined, (points,), self._boxes.id_type)
+        return self._joined(read_only(points), self._boxes.id_type)
 
-    def _joined(self, rows: tuple[npt.NDArray[Any], ...], id_type: Any) -> Matches:
-        [points] = rows
+    def _joined(self, points: Doubles, id_type: Any) -> Matches:
         offsets = np.empty(len(points) + 1, np.int64)
         offsets[0] = 0
         found = np.empty(0, id_type)
         row, at, size = 0, 0, MOST
         while row < len(points):
             end = min(row + size, len(points))
-            hits = self._hits(points[row:end], id_type)
+            batch = self._batch(points[row:end])
             counts = np.zeros(end - row + 1, np.int64)
             counts[0] = at
-            count(hits, counts[1:])
-            np.cumsum(counts, out=offsets[row : end + 1])
-            taken = int(offsets[end])
-            if taken > len(found):
-                # What the rows to come will need if they are like those so far, and some more.
-                larger = np.empty(int(1.05 * taken * len(points) / end) + 64, id_type)
-                larger[:at] = found[:at]
-                found = larger
-            scatter(hits, offsets[row : end + 1], found, id_type is np.int32)
-            size = max(LEAST, min(MOST, int((end - row) * KEPT / (hits.nbytes + 1))))
+            with team(batch.threads) as each:
+                hits = each(partial(self._hits, batch, id_type), batch.parts())
+                each(count, hits, repeat(counts[1:]))
+                np.cumsum(counts, out=offsets[row : end + 1])
+                taken = int(offsets[end])
+                if taken > len(found):
+                    # What the rows to come will need if they are like those so far, and some more.
+                    larger = np.empty(int(1.05 * taken * len(points) / end) + 64, id_type)
+                    larger[:at] = found[:at]
+                    found = larger
+                ends, narrow = repeat(offsets[row : end + 1]), repeat(id_type is np.int32)
+                each(scatter, hits, ends, repeat(found), narrow)
+            kept = sum(part.nbytes for part in hits)
+            size = max(LEAST, min(MOST, int((end - row) * KEPT / (kept + 1))))
             row, at = end, taken
         found.resize(at, refcheck=False)
         return Matches(offsets, found)
 
-    def _hits(self, points: Doubles, id_type: Any) -> Hits:
+    def _batch(self, points: Doubles) -> Batch:
+        """Rows in the order of the curve; for how many threads and in which clusters."""
         file = self._file
         codes, whole = encode(file.scales, points)
         rows = np.arange(len(points)) if self._lenient else np.flatnonzero(whole)
         order = curve_order(codes, file.dims_by_use, rows)
-        choice = self._choice(codes, order)
+        choice = self._choice(codes, order, 1)
+        threads = threads_for(int(choice.nanoseconds * len(order) / WORTH))
+        if threads > 1:
+            choice = self._choice(codes, order, threads)
+        return Batch(points, codes, order, choice, threads)
+
+    def _hits(self, batch: Batch, id_type: Any, part: Integers) -> Hits:
+        """What the clusters of a part of the order find."""
+        lo, hi, choice = self._boxes.lo, self._boxes.hi, batch.choice
         return join(
-            file,
-            self._boxes.lo,
-            self._boxes.hi,
-            points,
-            codes,
-            order,
+            self._file,
+            lo,
+            hi,
+            batch.points,
+            batch.codes,
+            part,
             choice.size,
             choice.boxes,
             id_type,
         )
 
-    def _choice(self, codes: Codes, order: Integers) -> Choice:
+    def _choice(self, codes: Codes, order: Integers, threads: int) -> Choice:
         """The size of clusters that costs least for rows like these.
 
         How many boxes a cluster will meet is counted for some; the choice serves a few batches.
         """
-        about = len(order).bit_length()
+        about = len(order).bit_length(), threads
         chosen = self._choices.get(about)
         if chosen is None or chosen.uses >= AGAIN:
-            chosen = self._choices[about] = self._cheapest(codes, order)
+            chosen = self._choices[about] = self._cheapest(codes, order, threads=threads)
         chosen.uses += 1
         return chosen
 
-    def _cheapest(self, codes: Codes, order: Integers, share: float = 1.0) -> Choice:
+    def _cheapest(
+        self, codes: Codes, order: Integers, share: float = 1.0, threads: int = 1
+    ) -> Choice:
         """The best choice if there are `share` times as many boxes as the index has."""
         choices: list[Choice] = []
         for size in SIZES if self._cluster_rows is None else (self._cluster_rows,):
@@ -208,7 +226,7 @@ class SpatialJoinIndex(Index):
                 pages, boxes = look(self._file.tree, codes, order, size, LOOKS)
                 cost = self._cost(size, share * pages, share * boxes)
                 choices.append(Choice(size, boxes, cost / min(size, max(1, len(order)))))
-        return min(choices, key=lambda choice: choice.nanoseconds)
+        return min(choices, key=lambda choice: choice.nanoseconds * choice.idle(order, threads))
 
     def _cost(self, size: int, pages: float, boxes: float) -> float:
         """Nanoseconds for a cluster that meets so many pages and boxes."""
@@ -247,6 +265,30 @@ class Choice:
     boxes: float
     nanoseconds: float
     uses: int = 0
+
+    def idle(self, order: Integers, threads: int) -> float:
+        """How many times as long all threads are busy as if clusters could be dealt out evenly."""
+        clusters = max(1, -(-len(order) // self.size))
+        return -(-clusters // threads) * threads / clusters
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that are joined together: their values, codes, order, the size of clusters, and the
+    threads that share the clusters."""
+
+    points: Doubles
+    codes: Codes
+    order: Integers
+    choice: Choice
+    threads: int
+
+    def parts(self) -> list[Integers]:
+        """The order, cut between clusters into a part for each thread."""
+        size = self.choice.size
+        clusters = -(-len(self.order) // size)
+        cuts = np.linspace(0, clusters, min(self.threads, max(1, clusters)) + 1).astype(np.int64)
+        return [self.order[size * a : size * b] for a, b in pairwise(cuts.tolist())]
 
 
 @nb.njit(cache=True, nogil=True)
