@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import time
@@ -18,6 +19,13 @@ import watchline as wl
 from watchline.spark import job as jobs
 from watchline.spark.sink import committed_files
 from watchline.tracking import change_schema
+
+
+def options(name: str) -> argparse.ArgumentParser:
+    """What every demo takes: its full size takes a minute or two, its small one is for tests."""
+    parser = argparse.ArgumentParser(prog=f"python -m examples.{name}")
+    parser.add_argument("--small", action="store_true", help="a tenth of it, in some seconds")
+    return parser
 
 
 @contextmanager

@@ -163,10 +163,10 @@ def test_the_crowd_comes_and_goes_within_the_limit(tmp_path: Path) -> None:
     assert seconds.min() >= crowd.INTERVAL
     assert (np.hypot(np.diff(x), np.diff(y))[same] <= evening.top_speed * seconds).all()
     fans = [np.count_nonzero(tick["id"].to_numpy() >= crowd.FANS) for tick in evening.ticks]
-    gone = crowd.WHISTLE + crowd.LEAVING + crowd.FOLLOWED
-    assert not any(fans[: crowd.WHISTLE] + fans[gone:])
+    assert not any(fans[: evening.size.whistle] + fans[evening.size.gone :])
     assert max(fans) > 6_000
-    assert gone + 2 * burst.SETTLED < crowd.TICKS
+    for size in (crowd.FULL, crowd.SMALL):
+        assert size.gone + 2 * burst.SETTLED < size.ticks
 
 
 def test_the_commands_of_the_readme_are_the_demos(tmp_path: Path) -> None:
