@@ -150,20 +150,6 @@ class Alerts:
         )
 
 
-def warm_up(catalog: wl.Catalog) -> None:
-    """One row in this process: what it compiles, Spark's workers find on disk."""
-    row = {"symbol": [WATCHED], "price": [1.0], "volume": [1.0], "ts": [0]}
-    schema = pa.schema(
-        [
-            ("symbol", pa.string()),
-            ("price", pa.float64()),
-            ("volume", pa.float64()),
-            ("ts", pa.timestamp("us", "UTC")),
-        ]
-    )
-    wl.Tracker(catalog, "ticks").process(pa.table(row, schema=schema))
-
-
 class Board:
     """What the terminal shows."""
 
@@ -284,12 +270,13 @@ def run(folder: Path, size: Size, console: Console) -> None:
     say = live.clock(console)
     (folder / "in").mkdir(parents=True)
     catalog = wl.Catalog(folder / "catalog")
-    say(f"registering {size.alerts:,} alerts over {size.symbols:,} symbols")
+    say(
+        f"{size.alerts:,} alerts over {size.symbols:,} symbols: about a minute;"
+        " the first run compiles kernels, for half a minute more"
+    )
     alerts = Alerts(catalog, size)
-    say("compiling the kernels, the first time only")
-    warm_up(catalog)
     say("starting Spark")
-    spark = wl.session("local[*]", app_name="watchline alerts")
+    spark = live.spark_for(catalog, "ticks", None, "local[*]", console)
     market = Market(folder / "in", size.symbols)
     market.step(0)
     query = start(spark, folder)
@@ -301,7 +288,7 @@ def run(folder: Path, size: Size, console: Console) -> None:
     query.stop()
     spark.stop()
     changes = ds.dataset(committed_files(str(folder / "out")), format="parquet").to_table()
-    console.print(alerts.verify(changes, market), highlight=False)
+    console.print("\n" + alerts.verify(changes, market), highlight=False)
     picture(alerts, market, changes, Path("alerts.png"))
     say(f"the picture of {WATCHED} is in {Path('alerts.png').absolute()}")
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
@@ -41,10 +40,7 @@ def declaration(evening: Evening) -> str:
 
 
 def without_bound(catalog: wl.Catalog, evening: Evening) -> Load:
-    """What would be kept if there were room. It also compiles what Spark's workers find on disk."""
-    small = wl.Tracker(catalog, "cars", max_objects=100)
-    for rows in evening.ticks[:2]:
-        small.process(rows)
+    """What would be kept if there were room."""
     roomy = wl.Tracker(catalog, "cars", max_objects=10**9)
     objects, size = [], []
     for rows in evening.ticks:
@@ -141,7 +137,7 @@ def hint(folder: Path) -> str:
 
 def run(folder: Path, size: crowd.Size, console: Console) -> None:
     say = live.clock(console)
-    say("driving through the town; the first time this compiles kernels")
+    say(city.FIRST)
     (folder / "in").mkdir(parents=True)
     evening = Evening(city.read_network(None), folder / "in", size)
     asks = {ask.id: ask for ask in crowd.all_asks(evening)}
@@ -150,11 +146,12 @@ def run(folder: Path, size: crowd.Size, console: Console) -> None:
     standing.register(catalog, list(asks.values()))
     say(
         f"{size.vehicles:,} vehicles, {len(asks):,} queries, room for {size.bound:,} objects;"
-        " kernels compile once, a minute or two"
+        " starting Spark"
     )
+    # Rows of the crowd too, so that the rehearsal has more objects than there is room for.
+    rows = pa.concat_tables([evening.ticks[0], evening.ticks[size.whistle + size.leaving]])
+    spark = live.spark_for(catalog, "cars", rows, f"local[{SHARDS}]", console)
     load = without_bound(catalog, evening)
-    say("starting Spark")
-    spark: Any = wl.session(f"local[{SHARDS}]", app_name="watchline burst")
     stream = live.start(spark, catalog, folder, SHARDS, maxFilesPerTrigger=1)
     say("running; ask from a second terminal who is at the stadium, and demand 80 % of it:\n")
     console.print(hint(folder) + "\n", highlight=False, soft_wrap=True)

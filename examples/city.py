@@ -40,6 +40,10 @@ KINDS = (
     roads.Kind("truck", 80 * KMH, 0.2),
     roads.Kind("bus", 45 * KMH, 0.12),
 )
+FIRST = (
+    "driving through the town, then on Spark: about a minute;"
+    " the first run compiles kernels, for another minute"
+)
 BOXES, TRUCK_BOXES, CIRCLES, POLYGONS = 1_400, 400, 100, 100
 CONVOYS, CUSTOMERS, RANKS = 200, 60, 40
 
@@ -186,13 +190,6 @@ class Visitors:
         return those[int(self._rng.integers(len(those)))]
 
 
-def warm_up(catalog: wl.Catalog, city: City) -> None:
-    """Two ticks in this process: what it compiles, Spark's workers find on disk."""
-    tracker = wl.Tracker(catalog, "cars")
-    for rows in city.ticks[:2]:
-        tracker.process(rows)
-
-
 def drive(city: City, visitors: Visitors, stream: live.Stream, board: Board) -> None:
     """Tick by tick: visitors, a file, and what Spark has done with those before."""
     written = 0
@@ -234,7 +231,7 @@ def hint(folder: Path, vehicle: int) -> str:
 
 def run(folder: Path, network: roads.Network, size: Size, console: Console) -> None:
     say = live.clock(console)
-    say("driving through the town; the first time this compiles kernels")
+    say(FIRST)
     (folder / "in").mkdir(parents=True)
     city = City(traffic(network, size), folder / "in")
     traveller = city.traveller()
@@ -242,13 +239,9 @@ def run(folder: Path, network: roads.Network, size: Size, console: Console) -> N
     catalog = wl.Catalog(folder / "catalog")
     catalog.execute(standing.STREAM)
     standing.register(catalog, list(asks.values()))
-    say(
-        f"{size.vehicles:,} vehicles, {len(asks):,} queries;"
-        " their kernels compile once, a minute or two"
-    )
-    warm_up(catalog, city)
-    say("starting Spark")
-    spark = wl.session(f"local[{SHARDS}]", app_name="watchline demo")
+    say(f"{size.vehicles:,} vehicles, {len(asks):,} queries; starting Spark")
+    rows = pa.concat_tables(city.ticks[:2])
+    spark = live.spark_for(catalog, "cars", rows, f"local[{SHARDS}]", console)
     stream = live.start(spark, catalog, folder, SHARDS)
     say("running; add a query from a second terminal, the taxis around a car wherever it drives:\n")
     console.print(hint(folder, traveller) + "\n", highlight=False, soft_wrap=True)

@@ -64,7 +64,7 @@ class Size(NamedTuple):
 
 
 FULL = Size(3_000, 3_000, 200_000, ticks=54, whistle=12, leaving=14, followed=16)
-SMALL = Size(300, 300, 20_000, ticks=21, whistle=5, leaving=4, followed=6)
+SMALL = Size(300, 400, 20_000, ticks=21, whistle=5, leaving=4, followed=6)
 
 
 class Evening(city.City):

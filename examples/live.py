@@ -17,6 +17,7 @@ from rich.console import Console
 
 import watchline as wl
 from watchline.spark import job as jobs
+from watchline.spark import warm_up
 from watchline.spark.sink import committed_files
 from watchline.tracking import change_schema
 
@@ -26,6 +27,19 @@ def options(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m examples.{name}")
     parser.add_argument("--small", action="store_true", help="a tenth of it, in some seconds")
     return parser
+
+
+def spark_for(
+    catalog: wl.Catalog, stream: str, rows: pa.Table | None, master: str, console: Console
+) -> Any:
+    """A Spark session; beside its start the kernels of the catalog's queries are compiled."""
+    warming = warm_up(catalog, stream, rows=rows)
+    try:
+        spark = wl.session(master, app_name="watchline demo")
+        warming.wait(console)
+    finally:
+        warming.stop()
+    return spark
 
 
 @contextmanager

@@ -211,7 +211,7 @@ def test_the_city_on_roads_from_files(tmp_path: Path) -> None:
 
 @needs_make
 def test_the_burst(tmp_path: Path) -> None:
-    text = demo("burst", tmp_path, "ACCURACY 0.8", "the match is over")
+    text = demo("burst", tmp_path, "ACCURACY 0.8", "there is room for all again")
     found = re.search(
         r"([\d,]+) objects would have been kept, and\s+([\d,]+) were; accuracy fell to"
         r"\s+([\d.]+)\s+% in tick (\d+) and came back to\s+(\d+)\s+%",
@@ -219,9 +219,12 @@ def test_the_burst(tmp_path: Path) -> None:
     )
     assert found, text
     wanted, kept = map(figure, found.groups()[:2])
-    assert wanted > 300 >= kept
+    assert wanted > 400 >= kept
     assert float(found[3]) < 100 == int(found[5])
-    assert re.search(r"in \d+ batches the\s+accuracy\s+that\s+is\s+stated\s+is\s+the\s+one", text)
+    # Until the query of the second terminal comes, when the crowd is home.
+    compared = re.search(r"in (\d+)\s+batches\s+the\s+accuracy\s+that\s+is\s+stated", text)
+    assert compared, text
+    assert int(compared[1]) > 8
     assert (tmp_path / "burst.png").stat().st_size > 10_000
 
 
