@@ -17,8 +17,8 @@ from rich.console import Console
 
 import watchline as wl
 from watchline.spark import job as jobs
-from watchline.spark import warm_up
 from watchline.spark.sink import committed_files
+from watchline.spark.warming import warmed
 from watchline.tracking import change_schema
 
 
@@ -33,13 +33,8 @@ def spark_for(
     catalog: wl.Catalog, stream: str, rows: pa.Table | None, master: str, console: Console
 ) -> Any:
     """A Spark session; beside its start the kernels of the catalog's queries are compiled."""
-    warming = warm_up(catalog, stream, rows=rows)
-    try:
-        spark = wl.session(master, app_name="watchline demo")
-        warming.wait(console)
-    finally:
-        warming.stop()
-    return spark
+    with warmed(console, catalog, stream, rows=rows):
+        return wl.session(master, app_name="watchline demo")
 
 
 @contextmanager

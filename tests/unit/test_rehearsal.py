@@ -42,6 +42,17 @@ def test_queries_are_dealt_to_the_two_parts() -> None:
     assert set(standing.ids()) == {"box", "trucks", "circle", *(f"b{i}" for i in range(5))}
 
 
+def test_jobs_of_the_same_kinds_need_one_rehearsal() -> None:
+    first = Catalog.of([CARS, *STANDING])
+    again = Catalog.of([CARS, STANDING[0].replace("101", "190"), STANDING[2], STANDING[1]])
+    more = Catalog.of([CARS, *STANDING, MOVING[0]])
+    assert rehearsal.kinds(first.queries()) == rehearsal.kinds(again.queries())
+    assert rehearsal.kinds(first.queries()) != rehearsal.kinds(more.queries())
+    lo = np.arange(5.0)
+    again.register_boxes("cars", [f"b{i}" for i in range(5)], {"x": (lo, lo + 1)})
+    assert rehearsal.kinds(first.queries()) != rehearsal.kinds(again.queries())
+
+
 def test_drawn_rows_meet_the_queries() -> None:
     catalog = Catalog.of([CARS, *STANDING, *MOVING])
     stream = catalog.stream("cars")

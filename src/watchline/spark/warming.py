@@ -4,7 +4,7 @@ The first job on a machine needs some hundred kernels, a minute or two of compil
 module each worker would compile them in its first batch, all of them the same. `warm_up` starts
 a rehearsal (`tracking/rehearsal.py`) in two processes: one has the job's queries that move or rank,
 the other those that stay. They run beside the JVM's start; `Warming.wait` shows how far they are.
-A job that was rehearsed before, with the same code, starts no process.
+A job of kinds of queries that were rehearsed before, with the same code, starts no process.
 
 A rehearsal that fails costs only time: the workers compile what is missing.
 """
@@ -17,7 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,17 +77,27 @@ def warm_up(
         raise EngineError(f"emit must be one of {', '.join(EMITS)}, not {emit!r}")
     opened = Catalog(catalog, create=False) if isinstance(catalog, str) else catalog
     names = (streams,) if isinstance(streams, str) else tuple(streams)
-    for name in names:
-        opened.stream(name)
+    declared = [opened.stream(name) for name in names]
     if not hasattr(a_kernel, "stats"):
         return Warming([], Path())  # NUMBA_DISABLE_JIT: nothing is ever compiled
-    ref = reference(opened)
-    stamp = _stamp(ref, names, emit)
+    stamp = _stamp(repr((emit, declared, rehearsal.kinds(opened.queries()))))
     if stamp.exists():
         return Warming([], stamp)
-    kinds = (False, True) if emit == "changes" else (False,)
-    parts = [Part(ref, names, emit, moving, rows) for moving in kinds]
+    # Queries that move or rank have changes only.
+    both = (False, True) if emit == "changes" else (False,)
+    parts = [Part(reference(opened), names, emit, moving, rows) for moving in both]
     return Warming([_Process(part) for part in parts], stamp)
+
+
+@contextmanager
+def warmed(console: Console, *job: Any, **more: Any) -> Iterator[None]:
+    """While the block starts Spark, compile what a job needs, given as to `warm_up`; then wait."""
+    warming = warm_up(*job, **more)
+    try:
+        yield
+        warming.wait(console)
+    finally:
+        warming.stop()
 
 
 class Warming:
@@ -191,9 +202,9 @@ class _Process:
 # --- what was rehearsed before
 
 
-def _stamp(ref: CatalogRef, streams: tuple[str, ...], emit: str) -> Path:
+def _stamp(job: str) -> Path:
     """The file that says that this was rehearsed, beside the machine code: both go together."""
-    key = digest(repr((code_of(), numba.__version__, ref, streams, emit)))
+    key = digest(repr((code_of(), numba.__version__, job)))
     return Path(a_kernel.stats.cache_path) / f"rehearsal-{key}.nbi"
 
 

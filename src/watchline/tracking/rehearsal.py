@@ -12,7 +12,7 @@ ways a batch goes: rows that no query looks at would leave most kernels untouche
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ Doubles = npt.NDArray[np.float64]
 SHARDS = 2
 # Rows that are drawn where none are given, and the batches they come in.
 ROWS, BATCHES = 2_000, 2
+# Queries whose clauses are looked at to tell whether a job was rehearsed before.
+LOOKED_AT = 1_000
 # Microseconds between two rows.
 APART = 1_000
 
@@ -43,6 +45,24 @@ APART = 1_000
 def is_moving(query: Query) -> bool:
     """Whether the operator of queries that move or rank decides it."""
     return query.knn is not None or bool(query.focals)
+
+
+def kinds(queries: Queries) -> str:
+    """What decides which kernels these queries need: their clauses, and roughly how many there are.
+
+    Jobs of the same kinds need one rehearsal. Of queries that came as SQL some are looked at.
+    """
+    looked_at = islice(queries.entries.values(), LOOKED_AT)
+    clauses = {repr(_clauses(entry.query)) for entry in looked_at}
+    columns = {repr((b.emit, b.doubles, b.integers, b.strings)) for b in queries.blocks}
+    return repr((sorted(clauses), sorted(columns), len(str(len(queries)))))
+
+
+def _clauses(query: Query) -> tuple[Any, ...]:
+    atoms = {type(atom).__name__ for conjunction in query.where for atom in conjunction.atoms}
+    parts = (query.region, query.knn, query.lifetime)
+    names = tuple(type(part).__name__ for part in parts)
+    return query.emit, len(query.sources), len(query.where) > 1, sorted(atoms), names
 
 
 def part_of(queries: Queries, moving: bool) -> Queries:
@@ -56,6 +76,8 @@ def part_of(queries: Queries, moving: bool) -> Queries:
 def rehearse_changes(queries: Queries, stream: Stream, rows: pa.Table | None = None) -> None:
     """What `wl.changes` does: shards, the merge of their nearest neighbours, a state."""
     base = prepare_changes(queries, stream)
+    if not len(base.plan):
+        return
     watcher = Watcher.from_bases(stream.name, queries.version, _only(base), _no_commits)
     trackers = [Tracker.over(watcher, "", SHARDS) for _ in range(SHARDS)]
     for batch in _batches(drawn(base.plan, stream) if rows is None else rows):
