@@ -121,8 +121,12 @@ class Warming:
     def is_done(self) -> bool:
         return not any(process.is_running for process in self._processes)
 
-    def wait(self, console: Console) -> None:
-        """Wait for the end, with a bar on a terminal; say what was done, or why it was not."""
+    def wait(self, console: Console | None = None) -> None:
+        """Wait for the end, with a bar on a terminal; say what was done, or why it was not.
+
+        It is said on stderr unless another console is given.
+        """
+        console = console or Console(stderr=True)
         began = time.monotonic()
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         plain = not console.is_terminal
