@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from watchline.catalog import Catalog
-from watchline.errors import EngineError, UnknownStream
+from watchline.errors import InvalidQuery, UnknownStream
 from watchline.spark import warm_up, warming
 
 TICKS = "CREATE STREAM ticks (symbol STRING, price DOUBLE, ts TIMESTAMP) OBJECT symbol TIME ts"
@@ -91,5 +91,9 @@ def test_a_process_ends_with_its_parent(catalog: Catalog, stamp: Path) -> None:
 def test_mistakes_are_told_before_a_process_starts(catalog: Catalog) -> None:
     with pytest.raises(UnknownStream):
         warm_up(catalog, "tacks")
-    with pytest.raises(EngineError, match="emit must be one of"):
+    with pytest.raises(InvalidQuery, match="emit must be one of"):
         warm_up(catalog, "ticks", emit="match")
+    with pytest.raises(InvalidQuery, match="has one stream, not 2"):
+        warm_up(catalog, ["ticks", "ticks"])
+    with pytest.raises(InvalidQuery, match="max_objects"):
+        warm_up(catalog, "ticks", max_objects="many")

@@ -98,7 +98,7 @@ def _session(job: Job) -> Any:
     from watchline.spark.warming import warmed
 
     click.echo("starting Spark", err=True)
-    with warmed(Console(stderr=True), catalog, list(job.sources), job.emit):
+    with warmed(Console(stderr=True), catalog, list(job.sources), job.emit, **job.keep):
         made = session(**{key: str(value) for key, value in job.spark.items()})
     # What goes wrong is reported once, by us; Spark would add pages of stack traces.
     made.sparkContext.setLogLevel("OFF")

@@ -29,7 +29,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from watchline.catalog import Catalog
-from watchline.errors import EngineError
+from watchline.errors import InvalidQuery
+from watchline.model import Keep
 from watchline.moving.events import run as a_kernel
 from watchline.spark.frames import reference
 from watchline.spark.place import CatalogRef
@@ -48,6 +49,7 @@ class Part:
     emit: str
     moving: bool
     rows: pa.Table | None
+    keep: Keep
 
     def rehearse(self) -> None:
         catalog = self.ref.open()
@@ -55,37 +57,42 @@ class Part:
             rehearsal.rehearse_joins(catalog, self.streams)
             return
         [name] = self.streams
-        queries = rehearsal.part_of(catalog.queries().on(name), self.moving)
-        rehearse = rehearsal.rehearse_changes
+        queries, stream = catalog.queries().on(name), catalog.stream(name)
         if self.emit == "matches":
-            rehearse = rehearsal.rehearse_matches
-        rehearse(queries, catalog.stream(name), self.rows)
+            rehearsal.rehearse_matches(queries, stream, self.rows)
+        else:
+            part = rehearsal.part_of(queries, self.moving)
+            rehearsal.rehearse_changes(part, stream, self.rows, self.keep)
 
 
 def warm_up(
-    catalog: Catalog | str,
+    catalog: Catalog | str | os.PathLike[str],
     streams: str | Sequence[str],
     emit: str = "changes",
     rows: pa.Table | None = None,
+    **keep: Any,
 ) -> Warming:
     """Start to compile what a job over this catalog and these streams needs, and return at once.
 
     Call it before `wl.session()`, and `wait` before the job starts. `rows` are typical rows of the
-    stream; without them rows are made up that meet the queries.
+    stream; without them rows are made up that meet the queries. `keep` is as for `wl.changes`.
     """
-    if emit not in EMITS:
-        raise EngineError(f"emit must be one of {', '.join(EMITS)}, not {emit!r}")
-    opened = Catalog(catalog, create=False) if isinstance(catalog, str) else catalog
     names = (streams,) if isinstance(streams, str) else tuple(streams)
+    if emit not in EMITS:
+        raise InvalidQuery(f"emit must be one of {', '.join(EMITS)}, not {emit!r}")
+    if emit != "joins" and len(names) != 1:
+        raise InvalidQuery(f"a job that emits {emit} has one stream, not {len(names)}")
+    opened = catalog if isinstance(catalog, Catalog) else Catalog(catalog, create=False)
     declared = [opened.stream(name) for name in names]
+    kept = Keep(**keep)
     if not hasattr(a_kernel, "stats"):
         return Warming([], Path())  # NUMBA_DISABLE_JIT: nothing is ever compiled
-    stamp = _stamp(repr((emit, declared, rehearsal.kinds(opened.queries()))))
+    stamp = _stamp(repr((emit, declared, kept, rehearsal.kinds(opened.queries()))))
     if stamp.exists():
         return Warming([], stamp)
     # Queries that move or rank have changes only.
     both = (False, True) if emit == "changes" else (False,)
-    parts = [Part(reference(opened), names, emit, moving, rows) for moving in both]
+    parts = [Part(reference(opened), names, emit, moving, rows, kept) for moving in both]
     return Warming([_Process(part) for part in parts], stamp)
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from watchline.catalog import Catalog, Queries
 from watchline.matching import Base, Matcher, Part, Plan, prepare
-from watchline.model import Attribute, Query, Stream, Type
+from watchline.model import Attribute, Keep, Query, Stream, Type
 from watchline.moving.merge import Timeline, merge, pack, split, unpack
 from watchline.tracking.batch import Span
 from watchline.tracking.joiner import Joiner
@@ -73,17 +73,19 @@ def part_of(queries: Queries, moving: bool) -> Queries:
     return Queries(queries.version, entries, () if moving else queries.blocks)
 
 
-def rehearse_changes(queries: Queries, stream: Stream, rows: pa.Table | None = None) -> None:
+def rehearse_changes(
+    queries: Queries, stream: Stream, rows: pa.Table | None = None, keep: Keep | None = None
+) -> None:
     """What `wl.changes` does: shards, the merge of their nearest neighbours, a state."""
     base = prepare_changes(queries, stream)
     if not len(base.plan):
         return
     watcher = Watcher.from_bases(stream.name, queries.version, _only(base), _no_commits)
-    trackers = [Tracker.over(watcher, "", SHARDS) for _ in range(SHARDS)]
+    trackers = [Tracker.over(watcher, "", SHARDS, keep) for _ in range(SHARDS)]
     for batch in _batches(drawn(base.plan, stream) if rows is None else rows):
         timelines = _processed(trackers, batch, stream, watcher.focals())
         _merge(timelines, stream)
-        trackers = [_saved_and_read(tracker, watcher) for tracker in trackers]
+        trackers = [_saved_and_read(tracker, watcher, keep) for tracker in trackers]
 
 
 def rehearse_matches(queries: Queries, stream: Stream, rows: pa.Table | None = None) -> None:
@@ -148,9 +150,9 @@ def _merge(timelines: list[Timeline], stream: Stream) -> None:
             merge(told, stream)
 
 
-def _saved_and_read(tracker: Tracker, watcher: Watcher) -> Tracker:
+def _saved_and_read(tracker: Tracker, watcher: Watcher, keep: Keep | None) -> Tracker:
     saved = Saved.of(tracker.snapshot(), tracker.identity, tracker.stream.name)
-    return Tracker.resume(watcher, saved, SHARDS)
+    return Tracker.resume(watcher, saved, SHARDS, keep)
 
 
 # --- rows
