@@ -9,16 +9,16 @@ setup:  ## create .venv with the pinned dependencies
 	@scripts/setup
 
 demo: setup  ## a city of 5,000 vehicles on Spark against 2,300 queries; leaves demo.png, demo.gif
-	@.venv/bin/python -m examples.city
+	@.venv/bin/python -m examples.city $(ARGS)
 
 burst: setup  ## a match ends: memory under a bound, accuracy falls and recovers; leaves burst.png
-	@.venv/bin/python -m examples.burst
+	@.venv/bin/python -m examples.burst $(ARGS)
 
 alerts: setup  ## prices of 2,000 symbols on Spark against 20,000 alerts; leaves alerts.png
-	@.venv/bin/python -m examples.alerts
+	@.venv/bin/python -m examples.alerts $(ARGS)
 
 tour: setup  ## the language and the catalog, without Spark
-	@.venv/bin/python -m examples.tour
+	@.venv/bin/python -m examples.tour $(ARGS)
 
 test: setup  ## run the tests
 	@.venv/bin/python -m pytest -n auto --dist loadfile

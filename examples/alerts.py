@@ -2,18 +2,17 @@
 
 Random walks are written as small files, Spark Structured Streaming reads them, and `wl.changes`
 tells when an alert goes on and when it goes off. While it runs, alerts are added and dropped; a
-second terminal may do the same (README). It ends by itself and leaves a picture of one symbol with
-its alert bands and the moments at which they went on and off.
+second terminal may do the same (README). It ends by itself: the changes are replayed and compared
+with brute force over the last prices, and there is a picture of one symbol with its alert bands and
+the moments at which they went on and off.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +25,14 @@ from rich.table import Table
 from rich.text import Text
 
 import watchline as wl
-from watchline.model import InRange
+from examples import live, truth
+from watchline.config import Job, Sink, Source
+from watchline.spark import job as jobs
 from watchline.spark.sink import committed_files
 
-SYMBOLS, ALERTS, STEPS, ROWS = 2_000, 20_000, 30, 20_000
 SECONDS_PER_STEP = 1.0
+# Ticks of each symbol in a step, and alerts of each symbol.
+TURNS, BANDS = 10, 10
 WATCHED = "S7"
 DECLARATION = (
     "CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, ts TIMESTAMP)"
@@ -38,32 +40,57 @@ DECLARATION = (
 )
 
 
+class Size(NamedTuple):
+    symbols: int
+    steps: int
+
+    @property
+    def alerts(self) -> int:
+        return BANDS * self.symbols
+
+
+FULL, SMALL = Size(2_000, 30), Size(100, 10)
+
+
+class Band(NamedTuple):
+    """An alert: on while the price of its symbol is in [low, high)."""
+
+    symbol: str
+    low: float
+    high: float
+    # When it was added, in microseconds; 0 if before the first price.
+    added: int = 0
+
+
 class Market:
     """Random walks, ten ticks of each symbol a step, as one Parquet file each."""
 
-    def __init__(self, folder: Path, seed: int = 1):
+    def __init__(self, folder: Path, symbols: int, seed: int = 1):
         self._rng = np.random.default_rng(seed)
         self._folder = folder
-        self._prices = self._rng.uniform(50, 150, SYMBOLS)
-        self._names = np.array([f"S{i}" for i in range(SYMBOLS)])
+        self._prices = self._rng.uniform(50, 150, symbols)
+        self._names = np.array([f"S{i}" for i in range(symbols)])
         self.start = int(time.time()) * 1_000_000
         self.history: list[tuple[int, float]] = []
-        self.added: dict[str, int] = {}
+
+    @property
+    def prices(self) -> dict[str, float]:
+        """The last price of each symbol."""
+        return dict(zip(self._names.tolist(), self._prices.tolist(), strict=True))
 
     def step(self, number: int) -> None:
-        turns = ROWS // SYMBOLS
-        moves = self._rng.normal(0, 0.004, (turns, SYMBOLS))
+        moves = self._rng.normal(0, 0.004, (TURNS, len(self._names)))
         walks = self._prices * np.exp(np.cumsum(moves, axis=0))
         self._prices = walks[-1]
-        times = self.start + (number * turns + np.arange(turns)) * 100_000
+        times = self.start + (number * TURNS + np.arange(TURNS)) * 100_000
         watched = int(WATCHED[1:])
         self.history += zip(times.tolist(), walks[:, watched].tolist(), strict=True)
         table = pa.table(
             {
-                "symbol": np.tile(self._names, turns),
+                "symbol": np.tile(self._names, TURNS),
                 "price": walks.ravel(),
-                "volume": self._rng.integers(1, 1000, ROWS).astype(np.float64),
-                "ts": pa.array(np.repeat(times, SYMBOLS), pa.timestamp("us", tz="UTC")),
+                "volume": self._rng.integers(1, 1000, walks.size).astype(np.float64),
+                "ts": pa.array(np.repeat(times, len(self._names)), pa.timestamp("us", tz="UTC")),
             }
         )
         hidden = self._folder / f".{number:04}.parquet"
@@ -71,49 +98,56 @@ class Market:
         os.rename(hidden, self._folder / f"{number:04}.parquet")
 
 
-def register_alerts(catalog: wl.Catalog) -> None:
-    """Ten price bands for each symbol, in one commit."""
-    rng = np.random.default_rng(2)
-    middle = rng.uniform(40, 170, ALERTS)
-    width = middle * rng.uniform(0.002, 0.02, ALERTS)
-    catalog.execute(DECLARATION)
-    catalog.register_boxes(
-        "ticks",
-        [f"alert{i}" for i in range(ALERTS)],
-        {"price": (middle, middle + width), "symbol": [f"S{i % SYMBOLS}" for i in range(ALERTS)]},
-        emit="changes",
-    )
+class Alerts:
+    """The alerts of the catalog, and the same as plain bands, for brute force and the picture."""
 
+    def __init__(self, catalog: wl.Catalog, size: Size):
+        """Ten price bands for each symbol, in one commit."""
+        rng = np.random.default_rng(2)
+        low = rng.uniform(40, 170, size.alerts)
+        high = low + low * rng.uniform(0.002, 0.02, size.alerts)
+        ids = [f"alert{i}" for i in range(size.alerts)]
+        symbols = [f"S{i % size.symbols}" for i in range(size.alerts)]
+        self._catalog = catalog
+        catalog.execute(DECLARATION)
+        bounds = {"price": (low, high), "symbol": symbols}
+        catalog.register_boxes("ticks", ids, bounds, emit="changes")
+        bands = map(Band, symbols, low.tolist(), high.tolist())
+        self.bands = dict(zip(ids, bands, strict=True))
 
-def warm_up(catalog: wl.Catalog) -> None:
-    """One row in this process: what it compiles, Spark's workers find on disk."""
-    row = {"symbol": [WATCHED], "price": [1.0], "volume": [1.0], "ts": [0]}
-    schema = pa.schema(
-        [
-            ("symbol", pa.string()),
-            ("price", pa.float64()),
-            ("volume", pa.float64()),
-            ("ts", pa.timestamp("us", "UTC")),
-        ]
-    )
-    wl.Tracker(catalog, "ticks").process(pa.table(row, schema=schema))
+    def change(self, step: int, market: Market) -> str:
+        """Now and then somebody adds an alert around the watched price, or drops one."""
+        if step % 6 == 2:
+            return self._add(f"user{step}", *market.history[-1])
+        if step % 6 == 5:
+            dropped = f"alert{step}"
+            self._catalog.drop(dropped)
+            del self.bands[dropped]
+            return f"- {dropped}"
+        return ""
 
-
-def change_alerts(catalog: wl.Catalog, step: int, market: Market) -> str:
-    """Now and then somebody adds an alert around the watched price, or drops one."""
-    if step % 6 == 2:
-        now, price = market.history[-1]
-        market.added[f"user{step}"] = now
-        low, high = price * 0.998, price * 1.004
-        catalog.execute(
-            f"CREATE QUERY user{step} AS SELECT * FROM ticks"
-            f" WHERE symbol = '{WATCHED}' AND price BETWEEN {low:.2f} AND {high:.2f} EMIT CHANGES"
+    def _add(self, name: str, now: int, price: float) -> str:
+        low, high = round(price * 0.998, 2), round(price * 1.004, 2)
+        self._catalog.execute(
+            f"CREATE QUERY {name} AS SELECT * FROM ticks"
+            f" WHERE symbol = '{WATCHED}' AND price >= {low} AND price < {high} EMIT CHANGES"
         )
-        return f"+ user{step}: {WATCHED} between {low:.2f} and {high:.2f}"
-    if step % 6 == 5:
-        catalog.drop(f"alert{step}")
-        return f"- alert{step}"
-    return ""
+        self.bands[name] = Band(WATCHED, low, high, now)
+        return f"+ {name}: {WATCHED} from {low:.2f} to {high:.2f}"
+
+    def verify(self, changes: pa.Table, market: Market) -> str:
+        """Refuse changes that do not lead to the alerts that the last prices put on."""
+        answers, prices = truth.replay(changes), market.prices
+        on = 0
+        for name, band in self.bands.items():
+            true = {band.symbol} if band.low <= prices[band.symbol] < band.high else set()
+            if answers.get(name, set()) != true:
+                raise truth.Disagreement(f"{name}: {answers.get(name)} is told, {true} is true")
+            on += len(true)
+        return (
+            f"{changes.num_rows:,} changes, replayed, give the answers of brute force:"
+            f" all {len(self.bands):,} alerts agree ({on:,} are on)"
+        )
 
 
 class Board:
@@ -124,6 +158,10 @@ class Board:
         self.batches: list[Any] = []
         self.notes: list[str] = []
         self.samples: list[dict[str, Any]] = []
+
+    @property
+    def last(self) -> int:
+        return self.batches[-1].batch if self.batches else -1
 
     def __rich__(self) -> Group:
         rows = sum(p.rows for p in self.batches)
@@ -161,25 +199,23 @@ def sample(out: Path, board: Board, seen: set[str]) -> None:
             board.samples += pa.concat_tables([added, changes]).slice(0, 2).to_pylist()
 
 
-def picture(catalog: wl.Catalog, market: Market, out: Path, path: Path) -> None:
+def picture(alerts: Alerts, market: Market, changes: pa.Table, path: Path) -> None:
     """One symbol: its price, its alert bands, and when they went on and off."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    files = ds.dataset(committed_files(str(out)), format="parquet")
-    changed = files.to_table(filter=ds.field("symbol") == WATCHED)
+    changed = changes.filter(pc.equal(changes["symbol"], WATCHED))
     times, prices = map(np.array, zip(*market.history, strict=True))
     figure, axes = pyplot.subplots(figsize=(11, 6))
     axes.plot((times - market.start) / 1e6, prices, color="#334455", linewidth=1.2, label=WATCHED)
-    bands = [q for q in catalog.queries() if f"'{WATCHED}'" in repr(q)]
-    for query in bands:
-        band = next(a.range for a in query.where[0].atoms if isinstance(a, InRange))
+    bands = [band for band in alerts.bands.values() if band.symbol == WATCHED]
+    for band in bands:
         # A band that was added while the demo ran begins when it was added.
-        begin = market.added.get(query.id, market.start)
+        begin = band.added or market.start
         span = [(t - market.start) / 1e6 for t in (begin, times[-1])]
-        axes.fill_between(span, band.lo, band.hi, alpha=0.15, color="#2277cc", linewidth=0)
+        axes.fill_between(span, band.low, band.high, alpha=0.15, color="#2277cc", linewidth=0)
     for sign, marker, colour, word in ((1, "^", "#22883a", "on"), (-1, "v", "#cc3322", "off")):
         those = changed.filter(pc.equal(changed["sign"], sign))
         when = those["time"].cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
@@ -195,64 +231,72 @@ def picture(catalog: wl.Catalog, market: Market, out: Path, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def run(folder: Path, console: Console) -> None:
-    from watchline.config import Job, Sink, Source
-    from watchline.spark import job as jobs
+def hint(folder: Path) -> str:
+    """What to type into a second terminal."""
+    return (
+        f".venv/bin/watchline --catalog {os.path.relpath(folder)}/catalog query add mine \\\n"
+        f"    \"SELECT * FROM ticks WHERE symbol = '{WATCHED}' AND price > 1 EMIT CHANGES\""
+    )
 
-    (folder / "in").mkdir(parents=True)
-    catalog = wl.Catalog(folder / "catalog")
-    console.print(f"registering {ALERTS:,} alerts over {SYMBOLS:,} symbols")
-    register_alerts(catalog)
-    console.print("compiling the kernels, the first time only")
-    warm_up(catalog)
-    console.print("starting Spark")
-    spark = wl.session("local[*]", app_name="watchline alerts")
-    market = Market(folder / "in")
-    market.step(0)
+
+def start(spark: Any, folder: Path) -> Any:
+    """The job that `watchline run` would run: files in, changes out."""
     job = Job(
-        str(folder / "catalog"),
-        "ticks",
-        Source("parquet", str(folder / "in")),
-        Sink("parquet", str(folder / "out")),
-        str(folder / "checkpoint"),
+        catalog=str(folder / "catalog"),
+        sources={"ticks": Source("parquet", str(folder / "in"))},
+        sink=Sink("parquet", str(folder / "out")),
+        checkpoint=str(folder / "checkpoint"),
         emit="changes",
     )
-    query = jobs.start(spark, job)
-    console.print("running; add an alert from a second terminal:")
-    console.print(
-        f"  .venv/bin/watchline --catalog {os.path.relpath(folder)}/catalog query add mine"
-        f" \"SELECT * FROM ticks WHERE symbol = '{WATCHED}' AND price > 1 EMIT CHANGES\"\n",
-        soft_wrap=True,
-        highlight=False,
+    return jobs.start(spark, job)
+
+
+def drive(market: Market, alerts: Alerts, query: Any, board: Board, steps: int, out: Path) -> None:
+    """Step by step: a file of prices, alerts that come and go, and what Spark has done."""
+    seen = set[str]()
+    for step in range(1, steps):
+        until = time.monotonic() + SECONDS_PER_STEP
+        market.step(step)
+        if note := alerts.change(step, market):
+            board.notes.append(note)
+        board.batches += jobs.progress(query, board.last)
+        sample(out, board, seen)
+        time.sleep(max(0.0, until - time.monotonic()))
+    query.processAllAvailable()
+    board.batches += jobs.progress(query, board.last)
+
+
+def run(folder: Path, size: Size, console: Console) -> None:
+    say = live.clock(console)
+    (folder / "in").mkdir(parents=True)
+    catalog = wl.Catalog(folder / "catalog")
+    say(
+        f"{size.alerts:,} alerts over {size.symbols:,} symbols: about a minute;"
+        " the first run compiles kernels, for half a minute more"
     )
-    board, seen = Board(catalog), set[str]()
+    alerts = Alerts(catalog, size)
+    say("starting Spark")
+    spark = live.spark_for(catalog, "ticks", None, "local[*]", console)
+    market = Market(folder / "in", size.symbols)
+    market.step(0)
+    query = start(spark, folder)
+    say("running; add an alert from a second terminal:\n")
+    console.print(hint(folder) + "\n", highlight=False, soft_wrap=True)
+    board = Board(catalog)
     with Live(board, console=console, refresh_per_second=4, transient=False):
-        for step in range(1, STEPS):
-            until = time.monotonic() + SECONDS_PER_STEP
-            market.step(step)
-            if note := change_alerts(catalog, step, market):
-                board.notes.append(note)
-            last = board.batches[-1].batch if board.batches else -1
-            board.batches += jobs.progress(query, last)
-            sample(folder / "out", board, seen)
-            threading.Event().wait(max(0.0, until - time.monotonic()))
-        query.processAllAvailable()
-        board.batches += jobs.progress(query, board.batches[-1].batch if board.batches else -1)
+        drive(market, alerts, query, board, size.steps, folder / "out")
     query.stop()
     spark.stop()
-    target = Path("alerts.png")
-    picture(catalog, market, folder / "out", target)
-    console.print(f"\nthe picture of {WATCHED} is in {target.absolute()}")
+    changes = ds.dataset(committed_files(str(folder / "out")), format="parquet").to_table()
+    console.print("\n" + alerts.verify(changes, market), highlight=False)
+    picture(alerts, market, changes, Path("alerts.png"))
+    say(f"the picture of {WATCHED} is in {Path('alerts.png').absolute()}")
 
 
 def main() -> None:
-    folder = Path(os.environ.get("WATCHLINE_DEMO", "demo-run")).absolute()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    try:
-        run(folder, Console())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    given = live.options("alerts").parse_args()
+    with live.folder() as folder:
+        run(folder, SMALL if given.small else FULL, Console())
 
 
 if __name__ == "__main__":

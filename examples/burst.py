@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
@@ -25,7 +24,7 @@ from examples.gauges import Gauges, Load
 from examples.standing import Ask
 from watchline.tracking.shards import shards_of
 
-SHARDS, BOUND = 2, 3_000
+SHARDS = 2
 # Seconds of a tick by our clock, and how many may be written that Spark has not read.
 PACE, AHEAD = 0.8, 2
 # After so many ticks every vehicle has reported since all queries began.
@@ -36,22 +35,19 @@ def declaration(evening: Evening) -> str:
     """The stream: only what queries look at is kept, and in each shard its part of the bound."""
     return (
         f"{standing.STREAM} MAX SPEED {evening.top_speed!r}"
-        f" RETAIN SIGNIFICANT MAX OBJECTS {BOUND // SHARDS} SHED OBJECTS"
+        f" RETAIN SIGNIFICANT MAX OBJECTS {evening.size.bound // SHARDS} SHED OBJECTS"
     )
 
 
 def without_bound(catalog: wl.Catalog, evening: Evening) -> Load:
-    """What would be kept if there were room. It also compiles what Spark's workers find on disk."""
-    small = wl.Tracker(catalog, "cars", max_objects=100)
-    for rows in evening.ticks[:2]:
-        small.process(rows)
+    """What would be kept if there were room."""
     roomy = wl.Tracker(catalog, "cars", max_objects=10**9)
     objects, size = [], []
     for rows in evening.ticks:
         roomy.process(rows)
         objects.append(roomy.stats()["objects"])
         size.append(roomy.stats()["bytes"])
-    return Load(BOUND, objects, size)
+    return Load(evening.size.bound, objects, size)
 
 
 def shards(vehicles: Integers) -> Integers:
@@ -61,10 +57,13 @@ def shards(vehicles: Integers) -> Integers:
 class Watch:
     """Follows the stream: the audit first, then what is shown."""
 
-    def __init__(self, stream: live.Stream, audit: Audit, board: Gauges, catalog: wl.Catalog):
+    def __init__(
+        self, stream: live.Stream, audit: Audit, board: Gauges, catalog: wl.Catalog, bound: int
+    ):
         self._stream, self._audit, self._board = stream, audit, board
         self._catalog, self._version = catalog, catalog.version
         self.written = 0
+        self._bound = bound
 
     def follow(self) -> bool:
         """What is new; whether the next tick may be written."""
@@ -87,14 +86,16 @@ class Watch:
         *before, now = self._audit.moments
         was = before[-1].given_up if before else 0
         if now.given_up and not was:
-            self._board.note(f"more than {BOUND:,}: objects that few queries look at are given up")
+            self._board.note(
+                f"more than {self._bound:,}: objects that few queries look at are given up"
+            )
         if was and not now.given_up:
             self._board.note("there is room for all again: every answer is whole")
 
 
 def drive(evening: Evening, watch: Watch, stream: live.Stream, board: Gauges) -> None:
-    for tick in live.paced(crowd.TICKS, PACE, watch.follow):
-        if tick == crowd.WHISTLE:
+    for tick in live.paced(evening.size.ticks, PACE, watch.follow):
+        if tick == evening.size.whistle:
             board.note(f"the match is over: {evening.fans:,} cars leave the stadium")
         board.tick = tick + 1
         evening.write(tick)
@@ -134,28 +135,29 @@ def hint(folder: Path) -> str:
     )
 
 
-def run(folder: Path, console: Console) -> None:
+def run(folder: Path, size: crowd.Size, console: Console) -> None:
     say = live.clock(console)
-    say("driving through the town; the first time this compiles kernels")
+    say(city.FIRST)
     (folder / "in").mkdir(parents=True)
-    evening = Evening(city.read_network(None), folder / "in")
+    evening = Evening(city.read_network(None), folder / "in", size)
     asks = {ask.id: ask for ask in crowd.all_asks(evening)}
     catalog = wl.Catalog(folder / "catalog")
     catalog.execute(declaration(evening))
     standing.register(catalog, list(asks.values()))
     say(
-        f"{crowd.VEHICLES:,} vehicles, {len(asks):,} queries, room for {BOUND:,} objects;"
-        " kernels compile once, a minute or two"
+        f"{size.vehicles:,} vehicles, {len(asks):,} queries, room for {size.bound:,} objects;"
+        " starting Spark"
     )
+    # Rows of the crowd too, so that the rehearsal has more objects than there is room for.
+    rows = pa.concat_tables([evening.ticks[0], evening.ticks[size.whistle + size.leaving]])
+    spark = live.spark_for(catalog, "cars", rows, f"local[{SHARDS}]", console)
     load = without_bound(catalog, evening)
-    say("starting Spark")
-    spark: Any = wl.session(f"local[{SHARDS}]", app_name="watchline burst")
     stream = live.start(spark, catalog, folder, SHARDS, maxFilesPerTrigger=1)
     say("running; ask from a second terminal who is at the stadium, and demand 80 % of it:\n")
     console.print(hint(folder) + "\n", highlight=False, soft_wrap=True)
     audit = Audit(asks.values(), evening.ticks, shards, SETTLED)
     board = Gauges(console, asks, audit.moments, load)
-    watch = Watch(stream, audit, board, catalog)
+    watch = Watch(stream, audit, board, catalog, size.bound)
     with board.shown():
         drive(evening, watch, stream, board)
     stream.stop()
@@ -166,8 +168,9 @@ def run(folder: Path, console: Console) -> None:
 
 
 def main() -> None:
+    given = live.options("burst").parse_args()
     with live.folder() as folder:
-        run(folder, Console())
+        run(folder, crowd.SMALL if given.small else crowd.FULL, Console())
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ changes are replayed and compared with brute force, and there is a map.
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from examples.standing import Ask
 from watchline import roads
 from watchline.roads.network import KMH
 
-VEHICLES, TICKS, SHARDS = 5_000, 72, 2
+SHARDS = 2
 # Seconds of a tick, by the city's clock and by ours.
 INTERVAL, PACE = 5.0, 0.45
 # So many ticks may be written that Spark has not read: where it is slow its batches become larger.
@@ -40,8 +40,26 @@ KINDS = (
     roads.Kind("truck", 80 * KMH, 0.2),
     roads.Kind("bus", 45 * KMH, 0.12),
 )
+FIRST = (
+    "driving through the town, then on Spark: about a minute;"
+    " the first run compiles kernels, for another minute"
+)
 BOXES, TRUCK_BOXES, CIRCLES, POLYGONS = 1_400, 400, 100, 100
 CONVOYS, CUSTOMERS, RANKS = 200, 60, 40
+
+
+class Size(NamedTuple):
+    """How many vehicles drive, and for how many ticks."""
+
+    vehicles: int
+    ticks: int
+
+    def part(self, queries: int) -> int:
+        """As many queries for each vehicle as the full size has."""
+        return max(1, queries * self.vehicles // FULL.vehicles)
+
+
+FULL, SMALL = Size(5_000, 72), Size(400, 30)
 
 
 class City:
@@ -71,12 +89,16 @@ class City:
 
     def _broken(self, tick: int) -> pa.Table:
         """A few vehicles report once more, without a place: such rows are rejected."""
-        some = self.ticks[tick].take(pa.array(self._rng.integers(0, VEHICLES, 3)))
+        some = self._some_rows(tick, 3)
         return some.set_column(1, "x", pa.array(np.full(3, np.nan)))
 
     def _delayed(self, tick: int) -> pa.Table:
         """A few rows come again, two ticks late."""
-        return self.ticks[max(tick - 2, 0)].take(pa.array(self._rng.integers(0, VEHICLES, 2)))
+        return self._some_rows(max(tick - 2, 0), 2)
+
+    def _some_rows(self, tick: int, count: int) -> pa.Table:
+        rows = self.ticks[tick]
+        return rows.take(pa.array(self._rng.integers(0, rows.num_rows, count)))
 
     def places(self, count: int, rng: np.random.Generator) -> standing.Places:
         """Places beside roads."""
@@ -93,15 +115,16 @@ class City:
     def traveller(self) -> int:
         """A car that stays, comes far, and ends in the middle of the town."""
         cars = [vehicle for vehicle in self.stayers if self.names[vehicle].startswith("car")]
-        begin, end = (_places(self.ticks[tick], cars) for tick in (-maps.LAST, -1))
+        shown = self.ticks[-maps.LAST :]
+        begin, end = (_places(rows, cars) for rows in (shown[0], shown[-1]))
         far = np.hypot(*(end - begin))
         central = (np.abs(end - 0.5) < 0.25).all(axis=0)
         return cars[int(np.argmax(np.where(central, far, -1.0)))]
 
 
-def traffic(network: roads.Network) -> roads.Traffic:
+def traffic(network: roads.Network, size: Size = FULL) -> roads.Traffic:
     return roads.traffic(
-        network, VEHICLES, TICKS, kinds=KINDS, interval=INTERVAL, phases=5, unit=True, seed=SEED
+        network, *size, kinds=KINDS, interval=INTERVAL, phases=5, unit=True, seed=SEED
     )
 
 
@@ -111,18 +134,18 @@ def _places(rows: pa.Table, vehicles: list[int]) -> standing.Places:
     return np.stack([rows[name].take(at).to_numpy() for name in ("x", "y")])
 
 
-def all_asks(city: City, traveller: int) -> list[Ask]:
-    rng = np.random.default_rng(SEED)
-    names = city.some(CUSTOMERS - 1, rng, "car")
+def all_asks(city: City, traveller: int, size: Size = FULL) -> list[Ask]:
+    rng, part = np.random.default_rng(SEED), size.part
+    names = city.some(part(CUSTOMERS) - 1, rng, "car")
     names[traveller] = city.names[traveller]
     return [
-        *standing.boxes(city.places(BOXES, rng), rng),
-        *standing.boxes(city.places(TRUCK_BOXES, rng), rng, "truck"),
-        *standing.circles(city.places(CIRCLES, rng), rng),
-        *standing.polygons(city.places(POLYGONS, rng), rng),
-        *standing.convoys(city.some(CONVOYS, rng), rng),
+        *standing.boxes(city.places(part(BOXES), rng), rng),
+        *standing.boxes(city.places(part(TRUCK_BOXES), rng), rng, "truck"),
+        *standing.circles(city.places(part(CIRCLES), rng), rng),
+        *standing.polygons(city.places(part(POLYGONS), rng), rng),
+        *standing.convoys(city.some(part(CONVOYS), rng), rng),
         *standing.customers(names),
-        *standing.ranks(city.places(RANKS, rng)),
+        *standing.ranks(city.places(part(RANKS), rng)),
     ]
 
 
@@ -135,7 +158,7 @@ class Visitors:
 
     def act(self, tick: int) -> str:
         """What they do at this tick, in words; mostly nothing."""
-        if tick % 5 != 3 or tick > TICKS - QUIET:
+        if tick % 5 != 3 or tick > len(self._city.ticks) - QUIET:
             return ""
         turns = (self._register, self._drop, self._replace, self._drop)
         return turns[tick // 5 % 4](tick)
@@ -167,13 +190,6 @@ class Visitors:
         return those[int(self._rng.integers(len(those)))]
 
 
-def warm_up(catalog: wl.Catalog, city: City) -> None:
-    """Two ticks in this process: what it compiles, Spark's workers find on disk."""
-    tracker = wl.Tracker(catalog, "cars")
-    for rows in city.ticks[:2]:
-        tracker.process(rows)
-
-
 def drive(city: City, visitors: Visitors, stream: live.Stream, board: Board) -> None:
     """Tick by tick: visitors, a file, and what Spark has done with those before."""
     written = 0
@@ -182,9 +198,9 @@ def drive(city: City, visitors: Visitors, stream: live.Stream, board: Board) -> 
         batches, changes = stream.news()
         board.add(batches)
         board.tell(changes)
-        return written - board.rows <= AHEAD * VEHICLES
+        return written - board.rows <= AHEAD * city.ticks[0].num_rows
 
-    for tick in live.paced(TICKS, PACE, follow):
+    for tick in live.paced(len(city.ticks), PACE, follow):
         if note := visitors.act(tick):
             board.note(note)
         board.tick = tick + 1
@@ -213,26 +229,23 @@ def hint(folder: Path, vehicle: int) -> str:
     )
 
 
-def run(folder: Path, network: roads.Network, console: Console) -> None:
+def run(folder: Path, network: roads.Network, size: Size, console: Console) -> None:
     say = live.clock(console)
-    say("driving through the town; the first time this compiles kernels")
+    say(FIRST)
     (folder / "in").mkdir(parents=True)
-    city = City(traffic(network), folder / "in")
+    city = City(traffic(network, size), folder / "in")
     traveller = city.traveller()
-    asks = {ask.id: ask for ask in all_asks(city, traveller)}
+    asks = {ask.id: ask for ask in all_asks(city, traveller, size)}
     catalog = wl.Catalog(folder / "catalog")
     catalog.execute(standing.STREAM)
     standing.register(catalog, list(asks.values()))
-    say(
-        f"{VEHICLES:,} vehicles, {len(asks):,} queries; their kernels compile once, a minute or two"
-    )
-    warm_up(catalog, city)
-    say("starting Spark")
-    spark = wl.session(f"local[{SHARDS}]", app_name="watchline demo")
+    say(f"{size.vehicles:,} vehicles, {len(asks):,} queries; starting Spark")
+    rows = pa.concat_tables(city.ticks[:2])
+    spark = live.spark_for(catalog, "cars", rows, f"local[{SHARDS}]", console)
     stream = live.start(spark, catalog, folder, SHARDS)
     say("running; add a query from a second terminal, the taxis around a car wherever it drives:\n")
     console.print(hint(folder, traveller) + "\n", highlight=False, soft_wrap=True)
-    board = Board(console, asks, TICKS)
+    board = Board(console, asks, size.ticks)
     visitors = Visitors(catalog, asks, city, f"taxis{traveller}")
     with board.shown():
         drive(city, visitors, stream, board)
@@ -255,13 +268,13 @@ def read_network(paths: list[str] | None) -> roads.Network:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m examples.city")
+    parser = live.options("city")
     parser.add_argument(
         "--network", nargs=2, metavar=("NODES", "EDGES"), help="Parquet files of other roads"
     )
     given = parser.parse_args()
     with live.folder() as folder:
-        run(folder, read_network(given.network), Console())
+        run(folder, read_network(given.network), SMALL if given.small else FULL, Console())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ live or as far as they are followed, and report like all others on their way; th
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,11 @@ from watchline import roads
 
 Integers = npt.NDArray[np.int64]
 
-VEHICLES, TICKS = 3_000, 54
 # Seconds between two reports, by the city's clock.
 INTERVAL, PHASES = 10.0, 5
 STADIUM = (0.5, 0.47)
 # How far from the stadium cars are parked, and of how many vehicles those are taken.
-PARKING, POOL = 0.1, 200_000
-# The whistle, how long the last one waits after it, and how long one is followed: in ticks.
-WHISTLE, LEAVING, FOLLOWED = 12, 14, 16
+PARKING = 0.1
 # Their ids begin here.
 FANS = 1_000_000
 SEED = city.SEED
@@ -41,17 +39,45 @@ GUARDED = (
 ESCORTS = 2
 
 
+class Size(NamedTuple):
+    """How many vehicles drive and are kept, and the course of the evening, in ticks."""
+
+    vehicles: int
+    # So many objects may be kept in all.
+    bound: int
+    # Fans are those of so many vehicles that set out near the stadium.
+    pool: int
+    ticks: int
+    whistle: int
+    # How long the last fan waits after the whistle, and how long each is followed.
+    leaving: int
+    followed: int
+
+    @property
+    def gone(self) -> int:
+        """The first tick in which no fan reports any more."""
+        return self.whistle + self.leaving + self.followed
+
+    def part(self, queries: int) -> int:
+        """As many queries for each vehicle as the full size has."""
+        return max(1, queries * self.vehicles // FULL.vehicles)
+
+
+FULL = Size(3_000, 3_000, 200_000, ticks=54, whistle=12, leaving=14, followed=16)
+SMALL = Size(300, 400, 20_000, ticks=21, whistle=5, leaving=4, followed=6)
+
+
 class Evening(city.City):
     """A city in which a match ends."""
 
-    def __init__(self, network: roads.Network, folder: Path):
+    def __init__(self, network: roads.Network, folder: Path, size: Size = FULL):
         traffic = roads.traffic(
-            network, VEHICLES, TICKS, kinds=city.KINDS, interval=INTERVAL, phases=PHASES,
+            network, size.vehicles, size.ticks, kinds=city.KINDS, interval=INTERVAL, phases=PHASES,
             unit=True, seed=SEED,
         )  # fmt: skip
         super().__init__(traffic, folder)
-        self.top_speed = traffic.top_speed
-        fans = _fans(network, traffic.start)
+        self.size, self.top_speed = size, traffic.top_speed
+        fans = _fans(network, traffic.start, size)
         self.fans = len(set().union(*(rows["id"].to_pylist() for rows in fans)))
         self.ticks = [pa.concat_tables(rows) for rows in zip(self.ticks, fans, strict=True)]
 
@@ -60,24 +86,26 @@ class Evening(city.City):
         return self.ticks[tick]
 
 
-def _fans(network: roads.Network, start: int) -> list[pa.Table]:
+def _fans(network: roads.Network, start: int, size: Size) -> list[pa.Table]:
     """What the crowd reports in each tick of the evening."""
     rng = np.random.default_rng(SEED)
     pool = roads.traffic(
-        network, POOL, FOLLOWED, kinds=city.KINDS, interval=INTERVAL, vanish=1.0, unit=True,
-        seed=SEED + 1,
+        network, size.pool, size.followed, kinds=city.KINDS, interval=INTERVAL, vanish=1.0,
+        unit=True, seed=SEED + 1,
     )  # fmt: skip
     waits = np.empty(0, np.int64)
-    found: list[list[pa.Table]] = [[roads.SCHEMA.empty_table()] for _ in range(TICKS)]
+    found: list[list[pa.Table]] = [[roads.SCHEMA.empty_table()] for _ in range(size.ticks)]
     for step, rows in enumerate(pool):
         if not step:
             x, y = (rows[name].to_numpy() for name in ("x", "y"))
             away = np.hypot(x - STADIUM[0], y - STADIUM[1])
-            waits = np.where(away < PARKING, rng.integers(0, LEAVING, POOL), TICKS)
+            drawn = rng.integers(0, size.leaving, size.pool)
+            waits = np.where(away < PARKING, drawn, size.ticks)
         ids = rows["id"].to_numpy()
         # Who arrives vanishes, and another one appears, with a new id.
-        then = np.append(waits, TICKS)[np.minimum(ids, POOL)] + step + WHISTLE
-        for tick in range(WHISTLE + step, min(WHISTLE + step + LEAVING, TICKS)):
+        first = size.whistle + step
+        then = np.append(waits, size.ticks)[np.minimum(ids, size.pool)] + first
+        for tick in range(first, min(first + size.leaving, size.ticks)):
             mine = np.flatnonzero(then == tick)
             found[tick].append(_reported(rows.take(pa.array(mine)), ids[mine], tick, start))
     return [pa.concat_tables(tables) for tables in found]
@@ -94,14 +122,14 @@ def _reported(rows: pa.Table, ids: Integers, tick: int, start: int) -> pa.Table:
 
 def all_asks(evening: Evening) -> list[Ask]:
     """Fences all over the town, convoys, and those with a least accuracy."""
-    rng = np.random.default_rng(SEED)
+    rng, part = np.random.default_rng(SEED), evening.size.part
     stay = {vehicle: evening.names[vehicle] for vehicle in evening.stayers}
     cars = [vehicle for vehicle, name in stay.items() if name.startswith("car")]
-    chosen = rng.choice(cars, CONVOYS + ESCORTS, replace=False).tolist()
+    chosen = rng.choice(cars, part(CONVOYS) + ESCORTS, replace=False).tolist()
     return [
-        *standing.boxes(evening.places(FENCES, rng), rng),
-        *standing.circles(evening.places(CIRCLES, rng), rng),
-        *standing.polygons(evening.places(POLYGONS, rng), rng),
+        *standing.boxes(evening.places(part(FENCES), rng), rng),
+        *standing.circles(evening.places(part(CIRCLES), rng), rng),
+        *standing.polygons(evening.places(part(POLYGONS), rng), rng),
         *standing.convoys({vehicle: stay[vehicle] for vehicle in chosen[ESCORTS:]}, rng),
         *guarded(chosen[:ESCORTS]),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import time
@@ -17,7 +18,23 @@ from rich.console import Console
 import watchline as wl
 from watchline.spark import job as jobs
 from watchline.spark.sink import committed_files
+from watchline.spark.warming import warmed
 from watchline.tracking import change_schema
+
+
+def options(name: str) -> argparse.ArgumentParser:
+    """What every demo takes: its full size takes a minute or two, its small one is for tests."""
+    parser = argparse.ArgumentParser(prog=f"python -m examples.{name}")
+    parser.add_argument("--small", action="store_true", help="a tenth of it, in some seconds")
+    return parser
+
+
+def spark_for(
+    catalog: wl.Catalog, stream: str, rows: pa.Table | None, master: str, console: Console
+) -> Any:
+    """A Spark session; beside its start the kernels of the catalog's queries are compiled."""
+    with warmed(console, catalog, stream, rows=rows):
+        return wl.session(master, app_name="watchline demo")
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def picture(evening: Evening, asks: dict[str, Ask], audit: Audit, load: Load, pa
         axes.set_facecolor(maps.PAPER)
         axes.tick_params(labelsize=8, colors=maps.INK, length=2)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.axvline(_minutes(crowd.WHISTLE), color=maps.INK, linewidth=0.8, linestyle=":")
+        axes.axvline(_minutes(evening.size.whistle), color=maps.INK, linewidth=0.8, linestyle=":")
     accuracy.set_xlabel("minutes; the match ends at the dotted line", fontsize=9, color=maps.INK)
     figure.savefig(path, dpi=80, facecolor=maps.PAPER)
     pyplot.close(figure)

@@ -55,7 +55,7 @@ def replay(changes: pa.Table) -> Answers:
     pairs = changes.group_by(["query_id", "object_id"]).aggregate([("sign", "sum")])
     sums = pairs["sign_sum"]
     if not pc.all(pc.is_in(sums, value_set=pa.array([0, 1], sums.type))).as_py():
-        raise Disagreement("a vehicle entered an answer twice, or left one it was not in")
+        raise Disagreement("an object entered an answer twice, or left one it was not in")
     inside = pairs.filter(pc.equal(sums, 1))
     answers: Answers = {}
     for query, vehicle in zip(

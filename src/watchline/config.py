@@ -81,9 +81,12 @@ class Sink:
     options: Options = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
-    """A whole file. `sources` has the stream and its source, or those of a join, by their names."""
+    """A whole file. `sources` has the stream and its source, or those of a join, by their names.
+
+    Its fields are given by name only: several have the same type, and their order may change.
+    """
 
     catalog: str
     sink: Sink

@@ -18,6 +18,7 @@ from examples.audit import Audit, Moment
 from examples.gauges import Gauges, Load
 from examples.standing import Ask
 from watchline import roads
+from watchline.config import Job, Sink, Source
 
 README = Path(__file__).parents[2] / "README.md"
 ASKS = [
@@ -163,10 +164,10 @@ def test_the_crowd_comes_and_goes_within_the_limit(tmp_path: Path) -> None:
     assert seconds.min() >= crowd.INTERVAL
     assert (np.hypot(np.diff(x), np.diff(y))[same] <= evening.top_speed * seconds).all()
     fans = [np.count_nonzero(tick["id"].to_numpy() >= crowd.FANS) for tick in evening.ticks]
-    gone = crowd.WHISTLE + crowd.LEAVING + crowd.FOLLOWED
-    assert not any(fans[: crowd.WHISTLE] + fans[gone:])
+    assert not any(fans[: evening.size.whistle] + fans[evening.size.gone :])
     assert max(fans) > 6_000
-    assert gone + 2 * burst.SETTLED < crowd.TICKS
+    for size in (crowd.FULL, crowd.SMALL):
+        assert size.gone + 2 * burst.SETTLED < size.ticks
 
 
 def test_the_commands_of_the_readme_are_the_demos(tmp_path: Path) -> None:
@@ -177,3 +178,11 @@ def test_the_commands_of_the_readme_are_the_demos(tmp_path: Path) -> None:
     assert command in text
     assert burst.hint(Path("demo-run").absolute()) in text
     assert made.traveller() in made.stayers
+
+
+def test_a_job_is_described_by_names() -> None:
+    """An example once gave its fields in an order that had changed."""
+    sink, sources = Sink("console"), {"ticks": Source("rate")}
+    assert Job(catalog="alerts", sink=sink, sources=sources).stream == "ticks"
+    with pytest.raises(TypeError, match="positional"):
+        Job("alerts", sink, sources)  # type: ignore[misc]

@@ -72,7 +72,7 @@ def test_there_is_a_limit_to_all_files_together(folder: Path) -> None:
 
 def test_another_program_reads_none_of_ours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared("a", "1", lambda: np.arange(3))
-    monkeypatch.setattr(share, "_code", lambda: "another")
+    monkeypatch.setattr(share, "code_of", lambda: "another")
     assert shared("a", "1", lambda: np.arange(5)).tolist() == [0, 1, 2, 3, 4]
 
 

@@ -31,6 +31,7 @@ from watchline.border.lists import (
     room,
 )
 from watchline.index.table import Doubles, Integers
+from watchline.kernels import inner
 
 # How many times as large as the next one a generation must be; small ones are merged always.
 RATIO, SMALL = 4, 1_024
@@ -190,7 +191,7 @@ def _mark(
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _find(borders: Borders, run: int, key: float, tag: int) -> int:  # pragma: no cover - compiled
     """The place of an entry, -1 if it is not in this run."""
     keys, tags, end = borders.keys, borders.tags, rank(borders, run, key)

@@ -41,7 +41,8 @@ from watchline.border.search import (
     fetch_steps,
 )
 from watchline.index.table import Doubles, Int, Integers, Slots, place_of
-from watchline.index.vector import leaf, prefetch
+from watchline.index.vector import prefetch
+from watchline.kernels import leaf
 
 
 class Streams(NamedTuple):

@@ -40,7 +40,7 @@ import numpy as np
 from watchline.border.block import LANES
 from watchline.index.grid import HUGEST, TINIEST
 from watchline.index.table import Doubles, Int, Integers, Slots
-from watchline.index.vector import leaf
+from watchline.kernels import inner, leaf, outer_leaf
 
 # Entries of a block: checkpoints are only at the first one of a block.
 SHIFT = 6
@@ -150,7 +150,7 @@ def _furnished(
     return borders, used
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _axis(keys: Doubles) -> tuple[float, float]:  # pragma: no cover - compiled
     """Where buckets of one width begin, as many as there are keys, and their number in a unit."""
     first, last = 0, len(keys) - 1
@@ -175,7 +175,7 @@ def bucket_of(
     return buckets - 1 if scaled >= buckets else int(scaled)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _fill_guide(borders: Borders, run: int) -> None:  # pragma: no cover - compiled
     keys, guide = borders.keys, borders.guide
     begin, end, first, buckets = borders.runs[run, :4]
@@ -191,7 +191,7 @@ def _fill_guide(borders: Borders, run: int) -> None:  # pragma: no cover - compi
         done += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: no cover - compiled
     """At a block when no more queries are open than entries have passed; where the members end."""
     keys, others, members = borders.keys, borders.others, borders.members
@@ -220,7 +220,7 @@ def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: n
     return used
 
 
-@leaf(forceinline=True)
+@outer_leaf(forceinline=True)
 def rank(borders: Borders, run: Int, value: float) -> Int:  # pragma: no cover - compiled
     """The position after the last key <= value.
 

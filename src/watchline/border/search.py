@@ -29,7 +29,8 @@ from watchline.border.lists import (
     rank,
 )
 from watchline.index.table import Doubles, Int, Integers
-from watchline.index.vector import leaf, prefetch
+from watchline.index.vector import prefetch
+from watchline.kernels import leaf
 
 # Below every finite number or the least of them, so that a segment that ends there has no -inf.
 LEAST = -np.finfo(np.float64).max

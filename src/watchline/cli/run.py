@@ -92,10 +92,14 @@ def _session(job: Job) -> Any:
     catalog = Catalog(job.catalog, create=False)
     for name in job.sources:
         catalog.stream(name)
+    from rich.console import Console
+
     from watchline.spark import session
+    from watchline.spark.warming import warmed
 
     click.echo("starting Spark", err=True)
-    made = session(**{key: str(value) for key, value in job.spark.items()})
+    with warmed(Console(stderr=True), catalog, list(job.sources), job.emit, **job.keep):
+        made = session(**{key: str(value) for key, value in job.spark.items()})
     # What goes wrong is reported once, by us; Spark would add pages of stack traces.
     made.sparkContext.setLogLevel("OFF")
     return made

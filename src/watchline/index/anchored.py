@@ -25,6 +25,7 @@ from watchline.index.lists import Pieces, Store, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
 from watchline.index.vector import SLACK, bit_length, fetch_list, move, prefetch
+from watchline.kernels import inner
 
 # Lists whose memory is fetched ahead together.
 AHEAD = 512
@@ -238,7 +239,7 @@ def _intervals(
     return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _greedy(
     first: int,
     end: int,
@@ -308,7 +309,7 @@ def _squares(
     return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _tiles(
     a: int,
     b: int,
@@ -339,7 +340,7 @@ def _tiles(
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _strip(
     a: int,
     b: int,

@@ -23,6 +23,7 @@ from watchline.index.lists import Pieces, Store, append_to, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
+from watchline.kernels import inner
 
 # Rows whose memory is fetched ahead together.
 GROUP = 32
@@ -145,7 +146,7 @@ def _enter(
     return len(pieces[0]), len(pieces[2]), done
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _pieces(
     first: int,
     end: int,
@@ -172,7 +173,7 @@ def _pieces(
     return best_partition(right, end, k, lists, n, levels, sign)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def best_partition(
     first: int, end: int, k: int, lists: Integers, n: int, levels: Integers, sign: int
 ) -> int:  # pragma: no cover - compiled
@@ -192,7 +193,7 @@ def best_partition(
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def tree_pieces(
     first: int,
     end: int,
@@ -287,7 +288,7 @@ def _search(
     return len(points), int(to)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _list_of(
     cell: int, level: int, k: int, tree: int, leaves: int
 ) -> int:  # pragma: no cover - compiled

@@ -31,6 +31,7 @@ from watchline.index.lists import Pieces, Store, append_to, first_cut, read_head
 from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import Costs, Shape, best_shape, objective
 from watchline.index.vector import SLACK, fetch_list, move, prefetch
+from watchline.kernels import inner
 
 # Rows whose memory is fetched ahead together.
 GROUP = 16
@@ -150,7 +151,7 @@ def _layout(axes: tuple[Axis, ...], k: int) -> Integers:
     return np.array(rows, dtype=np.int64)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _spread(bits: int) -> int:  # pragma: no cover - compiled
     """Zeros between the bits of a number below 2^16."""
     bits = (bits | (bits << 8)) & 0x00FF00FF
@@ -165,7 +166,7 @@ def morton(x: int, y: int) -> int:  # pragma: no cover - compiled
     return _spread(x) | (_spread(y) << 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _list_of(
     layout: Integers, k: int, across: int, level: int, x: int, y: int
 ) -> int:  # pragma: no cover - compiled
@@ -178,7 +179,7 @@ def _list_of(
     return layout[level, 0] + y * layout[level, 1] + x
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def make_room(
     lists: Integers, owners: Slots, need: int
 ) -> tuple[Integers, Slots]:  # pragma: no cover - compiled
@@ -212,7 +213,8 @@ def _decompose(
         np.empty(16 * len(slots) + 64, np.int32),
     )
     cuts, cut_owners = lists.copy(), owners.copy()
-    n, c = 0, 0
+    # Of no fixed value: each literal that is passed on would be compiled for itself.
+    n, c = np.int64(0), np.int64(0)
     for i in range(len(slots)):
         x1, y1, x2, y2 = rows[slots[i], 0], rows[slots[i], 1], rows[slots[i], 2], rows[slots[i], 3]
         span_x, span_y = span_of(axis_x, x1, x2), span_of(axis_y, y1, y2)
@@ -260,12 +262,12 @@ def _enter(
     store: Store,
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled
     """Boxes into the lists; their whole entries, their cuts, and how many found room."""
-    pieces = _decompose(axis_x, axis_y, k, layout, rim, rows, slots, levels, 1)
+    pieces = _decompose(axis_x, axis_y, k, layout, rim, rows, slots, levels, np.int64(1))
     done, _ = append_to(store, *pieces, rows, ids, 0)
     return len(pieces[0]), len(pieces[2]), done
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def touched(span: Span) -> tuple[int, int]:  # pragma: no cover - compiled
     """All cells of a range, covered or cut: [first, end)."""
     first, end = span.first, span.end
@@ -277,7 +279,7 @@ def touched(span: Span) -> tuple[int, int]:  # pragma: no cover - compiled
     return first, end
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _layer(
     x: tuple[int, int], y: tuple[int, int], rim: int, top: int
 ) -> int:  # pragma: no cover - compiled
@@ -288,7 +290,7 @@ def _layer(
     return level
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _inner(span: Span, level: int, cells: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """The covered squares of a layer in one direction; past the last cell there is nothing."""
     first = (span.first + (1 << level) - 1) >> level
@@ -298,7 +300,7 @@ def _inner(span: Span, level: int, cells: int) -> tuple[int, int]:  # pragma: no
     return first, max(first, end)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _peel(
     x: tuple[int, int],
     y: tuple[int, int],
@@ -340,7 +342,7 @@ def _peel(
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _put(
     a: int,
     b: int,

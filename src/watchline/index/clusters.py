@@ -41,11 +41,11 @@ from watchline.index.vector import (
     Words,
     and_words,
     between,
-    leaf,
     lowest,
     prefetch,
     set_words,
 )
+from watchline.kernels import inner, leaf
 
 # Pages whose boxes are compared together.
 BLOCK = 8
@@ -208,7 +208,7 @@ def _boxes_met(tree: Tree, tables: Tables) -> int:  # pragma: no cover - compile
     return pages
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _tabulate(
     tables: Tables, points: Doubles, codes: Codes, rows: Integers, lanes: Lanes
 ) -> None:  # pragma: no cover - compiled
@@ -253,7 +253,7 @@ def _widest_first(tables: Tables) -> None:  # pragma: no cover - compiled
         dims[at] = d
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _sort(
     keys: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], n: int
 ) -> None:  # pragma: no cover - compiled
@@ -278,7 +278,7 @@ def _sort(
         ends[1, byte] += np.uint32(1)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _sort_within(
     keys: npt.NDArray[np.uint32], values: Doubles, places: Integers, n: int
 ) -> None:  # pragma: no cover - compiled

@@ -23,7 +23,7 @@ from watchline.index.merging import Counts, Tally, collect, count
 from watchline.index.rebuilt import RebuiltIndex
 from watchline.index.scan import finite, scan_run
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.vector import leaf
+from watchline.kernels import inner, leaf
 
 # A pass over so many counters takes as long as a hit.
 SWITCH = 16
@@ -104,7 +104,7 @@ def _search(
     return len(points), at
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _count_violated(
     sides: Sides, point: Doubles, down: npt.NDArray[np.bool_], base: Counts, left: Counts
 ) -> None:  # pragma: no cover - compiled

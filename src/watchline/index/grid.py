@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import Doubles
-from watchline.index.vector import leaf
+from watchline.kernels import inner, leaf
 
 # Widths outside of these would make reciprocals that are no numbers, or zero.
 TINIEST, HUGEST = 1e-300, 1e300
@@ -75,7 +75,7 @@ def edged_axis(edges: Doubles) -> Axis:
     return buckets._replace(cells=cells, edges=np.ascontiguousarray(edges), guide=guide)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _clamped(value: float, cells: int) -> int:  # pragma: no cover - compiled
     if not value > 0.0:
         return 0

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import Int, Integers
+from watchline.kernels import inner
 
 # Bits of a place on the curve. It is as fine as they allow: a grid of 256 cells a side at most.
 BITS, FINEST = 32, 8
@@ -51,7 +52,7 @@ def _places(
     return places
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _even_cells(
     codes: npt.NDArray[np.uint16],
     dim: int,

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import Int, Integers
-from watchline.index.vector import CAN_PICK, ONES, Words, leaf, lowest, pick, transpose_bits
+from watchline.index.vector import CAN_PICK, ONES, Words, lowest, pick, transpose_bits
+from watchline.kernels import leaf
 
 # Masks that are turned around together.
 TILE = 1_024

@@ -27,7 +27,8 @@ from watchline.index.merging import Tally, bounded, merge
 from watchline.index.rebuilt import RebuiltIndex
 from watchline.index.scan import finite, scan_run
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.vector import leaf, prefetch
+from watchline.index.vector import prefetch
+from watchline.kernels import outer_leaf
 
 # The lists of a node.
 BELOW, EQUAL, ABOVE = 0, 1, 2
@@ -213,7 +214,7 @@ def _search(
     return len(points), at
 
 
-@leaf()
+@outer_leaf()
 def walk(
     keys: Doubles,
     heads: npt.NDArray[np.uint32],

@@ -29,6 +29,7 @@ from watchline.errors import InvalidQuery
 from watchline.index.base import Index
 from watchline.index.table import Doubles, Integers, Slots, place_of
 from watchline.index.vector import SLACK, move, prefetch
+from watchline.kernels import inner
 
 Edges = npt.NDArray[np.void]
 Markers = Any  # an array of int32 or int64, as the ids are
@@ -244,7 +245,7 @@ def _stab(
     return len(points), at
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _walk(
     edges: Edges,
     markers: Markers,
@@ -293,7 +294,7 @@ def _walk(
                 keys[k], rows[k] = keys[lanes], rows[lanes]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _start(
     edges: Edges,
     top: Int,
@@ -357,7 +358,7 @@ def _delete(
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _trace(
     skip: Skip, key: float, before: Integers, borders: Doubles
 ) -> Int:  # pragma: no cover - compiled
@@ -376,7 +377,7 @@ def _trace(
     return _next(edges, node) if edges[node]["key"] == key else TAIL
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _node(skip: Skip, key: float) -> Int:  # pragma: no cover - compiled
     """The node of a key that is there; the header for -inf."""
     edges, node = skip.edges, np.int64(HEADER)
@@ -386,12 +387,12 @@ def _node(skip: Skip, key: float) -> Int:  # pragma: no cover - compiled
     return node
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _next(edges: Edges, edge: Int) -> Int:  # pragma: no cover - compiled
     return np.int64(edges[edge]["next"])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _link(skip: Skip, key: float, height: Int, before: Integers) -> Int:  # pragma: no cover
     """A new node, without markers, in its place."""
     edges, free = skip.edges, skip.free
@@ -415,7 +416,7 @@ def _link(skip: Skip, key: float, height: Int, before: Integers) -> Int:  # prag
     return node
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _unlink(skip: Skip, markers: Markers, node: Int, before: Integers) -> None:  # pragma: no cover
     """Take out a node and what markers its edges still have."""
     edges, free, height = skip.edges, skip.free, np.int64(skip.heights[node])
@@ -434,7 +435,7 @@ def _unlink(skip: Skip, markers: Markers, node: Int, before: Integers) -> None: 
 # --- where markers belong
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _mark(skip: Skip, markers: Markers, slots: Slots, put: bool) -> Markers:  # pragma: no cover
     """Put the markers of intervals on their edges, or take them off.
 
@@ -459,7 +460,7 @@ def _mark(skip: Skip, markers: Markers, slots: Slots, put: bool) -> Markers:  # 
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _split(
     skip: Skip, markers: Markers, node: Int, level: Int, before: Integers, borders: Doubles
 ) -> Markers:  # pragma: no cover - compiled
@@ -495,7 +496,7 @@ def _split(
     return _keep(edges, markers, runs, left, kept)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _join_left(
     skip: Skip, markers: Markers, node: Int, level: Int, before: Integers
 ) -> Markers:  # pragma: no cover - compiled
@@ -525,7 +526,7 @@ def _join_left(
     return _keep(edges, markers, runs, left, kept)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _join_right(
     skip: Skip, markers: Markers, node: Int, level: Int, borders: Doubles
 ) -> Markers:  # pragma: no cover - compiled
@@ -548,7 +549,7 @@ def _join_right(
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _mark_path(
     edges: Edges, markers: Markers, runs: Integers, level: Int, node: Int, stop: Int, marker: Int
 ) -> Markers:  # pragma: no cover - compiled
@@ -558,7 +559,7 @@ def _mark_path(
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _unmark(
     edges: Edges, markers: Markers, runs: Integers, level: Int, node: Int, stop: Int, marker: Int
 ) -> Markers:  # pragma: no cover - compiled
@@ -568,7 +569,7 @@ def _unmark(
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _slot(skip: Skip, marker: Int) -> Int:  # pragma: no cover - compiled
     """The slot of an id that is in the table."""
     at = place_of(skip.hash, marker)
@@ -580,7 +581,7 @@ def _slot(skip: Skip, marker: Int) -> Int:  # pragma: no cover - compiled
 # --- lists of markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _append(
     edges: Edges, markers: Markers, runs: Integers, edge: Int, marker: Int
 ) -> Markers:  # pragma: no cover - compiled
@@ -602,7 +603,7 @@ def _append(
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _remove(
     edges: Edges, markers: Markers, runs: Integers, edge: Int, marker: Int
 ) -> Markers:  # pragma: no cover - compiled
@@ -619,7 +620,7 @@ def _remove(
     return _shorten(edges, markers, runs, edge, count - 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _keep(
     edges: Edges, markers: Markers, runs: Integers, edge: Int, count: Int
 ) -> Markers:  # pragma: no cover - compiled
@@ -632,7 +633,7 @@ def _keep(
     return _shorten(edges, markers, runs, edge, count)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _shorten(
     edges: Edges, markers: Markers, runs: Integers, edge: Int, count: Int
 ) -> Markers:  # pragma: no cover - compiled
@@ -652,7 +653,7 @@ def _shorten(
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _copy(
     edges: Edges, markers: Markers, runs: Integers, edge: Int, to: Int
 ) -> Markers:  # pragma: no cover - compiled
@@ -664,7 +665,7 @@ def _copy(
     return markers
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _drop(
     edges: Edges, markers: Markers, runs: Integers, edge: Int
 ) -> None:  # pragma: no cover - compiled
@@ -674,13 +675,13 @@ def _drop(
         edges[edge]["list"] = 0
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _kind(markers: Markers, place: Int) -> Int:  # pragma: no cover - compiled
     count = markers[place]
     return KIND[count] if count <= SMALL else np.int64(markers[place - 2])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _moved(
     markers: Markers, runs: Integers, place: Int, kind: Int, wanted: Int
 ) -> tuple[Markers, Int]:  # pragma: no cover - compiled
@@ -692,7 +693,7 @@ def _moved(
     return markers, to
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _take(
     markers: Markers, runs: Integers, kind: Int
 ) -> tuple[Markers, Int]:  # pragma: no cover - compiled
@@ -713,7 +714,7 @@ def _take(
     return markers, start + 2
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _give(
     markers: Markers, runs: Integers, place: Int, kind: Int
 ) -> None:  # pragma: no cover - compiled
@@ -722,7 +723,7 @@ def _give(
     _free(markers, runs, place, kind)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _free(
     markers: Markers, runs: Integers, place: Int, kind: Int
 ) -> None:  # pragma: no cover - compiled
@@ -732,7 +733,7 @@ def _free(
     runs[DEAD] += SIZE[kind]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _grown(markers: Markers, size: Int) -> Markers:  # pragma: no cover - compiled
     if size >= 2**31:
         raise MemoryError("index 'islist' holds at most 2**31 markers")
@@ -745,7 +746,7 @@ def _grown(markers: Markers, size: Int) -> Markers:  # pragma: no cover - compil
 # --- places of markers in long lists
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _search(markers: Markers, place: Int, marker: Int) -> Int:  # pragma: no cover - compiled
     """Where in a list a marker is, from 1: block by block, as vector instructions."""
     wanted, count = markers.dtype.type(marker), np.int64(markers[place])
@@ -784,7 +785,7 @@ def _look_up(
     return markers, np.int64(markers[table + at])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _enter(markers: Markers, place: Int, i: Int) -> None:  # pragma: no cover - compiled
     """Note in a list's index where its i-th marker is."""
     table, mask = np.int64(markers[place - 1]), _mask(markers, place)
@@ -794,7 +795,7 @@ def _enter(markers: Markers, place: Int, i: Int) -> None:  # pragma: no cover - 
     markers[table + at] = i
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _leave(
     markers: Markers, place: Int, gone: Int, last: Int
 ) -> None:  # pragma: no cover - compiled
@@ -819,7 +820,7 @@ def _leave(
         markers[table + at] = gone
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _drop_index(markers: Markers, runs: Integers, place: Int) -> None:  # pragma: no cover
     if markers[place - 1] > 0:
         _free(markers, runs, np.int64(markers[place - 1]), _index_kind(markers, place))
@@ -833,12 +834,12 @@ def _index_kind(markers: Markers, place: Int) -> Int:  # pragma: no cover - comp
     return kind + 1 + ((kind - LARGE) & 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _mask(markers: Markers, place: Int) -> Int:  # pragma: no cover - compiled
     return CAPACITY[_index_kind(markers, place)] - 1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _home(marker: Int, mask: Int) -> Int:  # pragma: no cover - compiled
     """Where the search for a marker begins: its bits mixed, without overflow."""
     mixed = ((marker ^ (marker >> 31)) & 0x7FFFFFFF) * 0x9E3779B1
@@ -887,7 +888,7 @@ def _copy_all(
         node = _next(edges, node)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _copy_run(
     markers: Markers, place: Int, lists: Markers, runs: Integers
 ) -> Int:  # pragma: no cover - compiled
@@ -900,7 +901,7 @@ def _copy_run(
     return to
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _fitting(count: Int) -> Int:  # pragma: no cover - compiled
     """The smallest kind of run for so many markers."""
     if count <= SMALL:

@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
-from watchline.index.vector import SLACK, bit_length, leaf, prefetch
+from watchline.index.vector import SLACK, bit_length, prefetch
+from watchline.kernels import inner, leaf
 
 Words = npt.NDArray[Any]
 Heads = npt.NDArray[np.uint64]
@@ -209,7 +210,7 @@ def read_head(heads: Heads, c: Any) -> tuple[Int, Int, Int]:  # pragma: no cover
     return head >> _U32, (head >> _U16) & _LOW16, head & _LOW16
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _write_head(
     heads: Heads, c: int, start: int, wholes: int, cuts: int
 ) -> None:  # pragma: no cover - compiled
@@ -226,7 +227,7 @@ def _list(store: Store, c: int) -> tuple[Int, Int, Int]:  # pragma: no cover - c
     return np.int64(start), np.int64(wholes), np.int64(cuts)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _need(wholes: int, cuts: int, cut: int) -> int:  # pragma: no cover - compiled
     """Words of a list; bounds may have to skip one to stand at an even place."""
     return wholes + cuts * cut + ((cuts > 0) & (cut > 1))
@@ -240,7 +241,7 @@ def _capacity(words: int) -> int:  # pragma: no cover - compiled
     return power - quarter * (words <= 3 * quarter)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _class_of(capacity: int) -> int:  # pragma: no cover - compiled
     bits = bit_length(capacity - 1)
     return 2 * bits - (1 if capacity < (1 << bits) else 0)
@@ -264,7 +265,7 @@ def first_cut(start: Any, wholes: Any, cuts: Any, cut: int) -> int:  # pragma: n
     return end - cuts * cut
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _take(store: Store, capacity: int) -> int:  # pragma: no cover - compiled
     """A run of this capacity, -1 if the pool has none; a free run's first word names the next."""
     kind = _class_of(capacity)
@@ -279,14 +280,14 @@ def _take(store: Store, capacity: int) -> int:  # pragma: no cover - compiled
     return start
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _give(store: Store, start: int, capacity: int) -> None:  # pragma: no cover - compiled
     kind = _class_of(capacity)
     store.words[start] = store.runs[kind]
     store.runs[kind] = start
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _make_room(store: Store, c: int, wholes: int, cuts: int) -> int:  # pragma: no cover - compiled
     """Where list c starts once it has a run for so many entries, or why it cannot have one.
 
@@ -350,7 +351,7 @@ def append_to(
     return total, 0
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _fetch_ends(
     store: Store, lists: Integers, cut_lists: Integers, begin: int, end: int
 ) -> None:  # pragma: no cover - compiled
@@ -367,7 +368,7 @@ def _fetch_ends(
         prefetch(store.words, place)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _write_cut(
     store: Store, place: int, slot: int, rows: Doubles, ids: Integers
 ) -> None:  # pragma: no cover - compiled
@@ -381,14 +382,14 @@ def _write_cut(
         store.words[place + 2 * size] = ids[slot]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _id_place(store: Store) -> int:  # pragma: no cover - compiled
     """The word of a cut that is its id."""
     size = len(store.words) // len(store.doubles)
     return 0 if store.cut == 1 else store.cut - size
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _shorten(
     store: Store, c: int, start: int, wholes: int, cuts: int, new_wholes: int, new_cuts: int
 ) -> None:  # pragma: no cover - compiled
@@ -436,7 +437,7 @@ def _remove_cuts(store: Store, lists: Integers, ids: Words) -> None:  # pragma: 
         _shorten(store, lists[i], start, wholes, cuts, wholes, cuts - 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _among(values: Words, value: Any) -> bool:  # pragma: no cover - compiled
     at = np.searchsorted(values, value)
     return at < len(values) and values[at] == value

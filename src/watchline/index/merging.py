@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.vector import LANES, leaf, lowest, zeros
+from watchline.index.vector import LANES, lowest, zeros
+from watchline.kernels import leaf, outer_leaf
 
 Counts = npt.NDArray[np.unsignedinteger[Any]]
 Places = npt.NDArray[Any]  # of any type of integer
@@ -56,7 +57,7 @@ def bounded(lo: Doubles, hi: Doubles) -> npt.NDArray[np.bool_]:
     return np.isfinite(lo) | np.isfinite(hi)
 
 
-@leaf()
+@outer_leaf()
 def count(
     left: Counts, places: Places, start: int, end: int, step: int
 ) -> None:  # pragma: no cover - compiled
@@ -65,7 +66,7 @@ def count(
         left[place] = np.int64(left[place]) + step
 
 
-@leaf()
+@outer_leaf()
 def collect(
     left: Counts, needs: Counts, ids: npt.NDArray[Any], found: npt.NDArray[Any], at: int
 ) -> int:  # pragma: no cover - compiled

@@ -30,7 +30,8 @@ import numpy.typing as npt
 
 from watchline.index.grid import cell_at, edged_axis
 from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
-from watchline.index.vector import LANES, leaf, lowest, ones, reached
+from watchline.index.vector import LANES, lowest, ones, reached
+from watchline.kernels import inner, leaf, outer_leaf
 
 Codes = npt.NDArray[np.uint16]
 
@@ -258,7 +259,7 @@ def _bound_code(scales: Scales, d: int, bound: float) -> int:  # pragma: no cove
 # --- windows
 
 
-@leaf(inline="always")
+@outer_leaf(inline="always")
 def _shut(window: Codes, node: int, k: int) -> None:  # pragma: no cover - compiled
     """The window of nothing."""
     for side in range(0, window.shape[1], 2):
@@ -307,7 +308,7 @@ def route(tree: Tree, slots: Slots) -> Slots:  # pragma: no cover - compiled
     return leaves
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _leaf_of(tree: Tree, slot: int) -> int:  # pragma: no cover - compiled
     node = tree.state[ROOT]
     for _ in range(tree.state[HEIGHT]):
@@ -410,7 +411,7 @@ def _is_one_point(tree: Tree, page: Int, slots: Slots) -> bool:  # pragma: no co
     return True
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _with_room(
     array: npt.NDArray[Any], taken: int, more: int
 ) -> npt.NDArray[Any]:  # pragma: no cover
@@ -460,7 +461,7 @@ def settle(
     return stack, top
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _fill(
     tree: Tree, first: Int, work: Slots, begin: int, end: int, ids: Integers
 ) -> int:  # pragma: no cover - compiled
@@ -493,7 +494,7 @@ def _new_page(tree: Tree) -> int:  # pragma: no cover - compiled
 _LOOK = 256
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _cut(scales: Scales, points: Codes, slots: Slots) -> tuple[int, int]:  # pragma: no cover
     """The side and the plane to cut a leaf of these boxes at; side -1 if they are one point.
 
@@ -523,7 +524,7 @@ def _cut(scales: Scales, points: Codes, slots: Slots) -> tuple[int, int]:  # pra
     return best_side, best_plane
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _cost(
     scales: Scales, points: Codes, slots: Slots, step: int, side: int, plane: int
 ) -> float:  # pragma: no cover - compiled
@@ -542,7 +543,7 @@ def _cost(
     return (count * reach).sum() / (count.sum() * every)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _any_cut(points: Codes, slots: Slots) -> tuple[int, int]:  # pragma: no cover - compiled
     """A cut that sets some box apart, if there is one."""
     for side in range(points.shape[1]):
@@ -570,7 +571,7 @@ def _part(
     return at
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _cut_leaf(tree: Tree, page: int, side: int, plane: int) -> int:  # pragma: no cover - compiled
     """Cut the region of an empty leaf; the leaf of its upper part."""
     while tree.size[tree.above[page]] == FANOUT:
@@ -588,7 +589,7 @@ def _cut_leaf(tree: Tree, page: int, side: int, plane: int) -> int:  # pragma: n
     return right
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _copy_child(
     tree: Tree, node: int, k: int, right: int, side: int, plane: int
 ) -> None:  # pragma: no cover - compiled
@@ -603,7 +604,7 @@ def _copy_child(
     tree.first[node, side, new] = plane
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _cut_node(tree: Tree, node: int) -> None:  # pragma: no cover - compiled
     """Cut a full node in two; its parent, a new one above the root, has room for the second."""
     side, plane = _plane(tree, node)
@@ -672,7 +673,7 @@ def _unite(tree: Tree, parent: int, at: int, node: int) -> None:  # pragma: no c
             _widen(tree.window, parent, at, side, low, high)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _plane(tree: Tree, node: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """The plane that divides the children best among those that cut none of their regions."""
     best, best_side = 0, -1

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from watchline.index.base import Index
 from watchline.index.table import Doubles, Integers, Slots
+from watchline.kernels import inner
 
 # Boxes per block: its bounds and marks stay in the first-level cache.
 BLOCK = 256
@@ -90,7 +91,7 @@ def scan_runs(
     return len(points), at
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def scan_run(
     lo: Doubles,
     hi: Doubles,
@@ -121,7 +122,7 @@ def scan_run(
     return at
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _narrow(
     lo: Doubles, hi: Doubles, point: Doubles, block: int, size: int, hits: npt.NDArray[np.uint8]
 ) -> int:  # pragma: no cover - compiled
@@ -138,7 +139,7 @@ def _narrow(
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def finite(point: Doubles) -> bool:  # pragma: no cover - compiled
     finite = True
     for k in range(len(point)):

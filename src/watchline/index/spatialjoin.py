@@ -46,7 +46,8 @@ from watchline.index.mlgf import (
 )
 from watchline.index.result import Matches, read_only, team, threads_for
 from watchline.index.table import Doubles, Int, Integers, Slots
-from watchline.index.vector import leaf, lowest, reached
+from watchline.index.vector import lowest, reached
+from watchline.kernels import leaf
 
 # Rows for which each is searched alone.
 FEW = 12

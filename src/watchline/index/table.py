@@ -15,6 +15,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from watchline.kernels import inner
+
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
@@ -164,7 +166,7 @@ class BoxTable(SlotTable):
         return self.right
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def place_of(table: Slots, key: Int) -> Int:  # pragma: no cover - compiled
     """Where the search for an id begins: its bits mixed, the high ones kept."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)

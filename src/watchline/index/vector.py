@@ -10,10 +10,8 @@ As plain Python (in tests of the kernels without a compiler) they are ordinary f
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 from llvmlite import binding as llvm
@@ -22,6 +20,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 from watchline.index.table import Int
+from watchline.kernels import leaf
 
 BLOCK = 16
 SLACK = BLOCK
@@ -31,10 +30,6 @@ LANES = 64
 Words = npt.NDArray[np.uint64]
 # A tuple whose length, the words of a row, is known when a kernel is compiled.
 Lanes = tuple[int, ...]
-
-# For small kernels called for every row: nothing is allocated in them, so no references to their
-# arrays need be counted, which takes longer than what they do.
-leaf = partial(nb.njit, cache=True, nogil=True, _nrt=False)
 
 
 def prefetch(array: npt.NDArray[Any], at: Int) -> None:

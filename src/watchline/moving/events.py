@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.vector import leaf
+from watchline.kernels import kernel, leaf
 from watchline.moving.grid import NONE, Doubles, cell_of, put, take
 from watchline.moving.nearest import (
     close_nearest,
@@ -69,7 +68,7 @@ class Events(NamedTuple):
     held: Integers
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def run(
     world: World, events: Events, partial: bool, told: Told, e: int, at: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled

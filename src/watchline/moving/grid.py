@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.vector import leaf
+from watchline.kernels import kernel, leaf, outer_leaf
 
 Small = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]
@@ -169,12 +168,12 @@ def find(lists: Lists, number: int, item: int) -> int:  # pragma: no cover - com
         block, fill = blocks[start + ITEMS], ITEMS
 
 
-@leaf
+@outer_leaf
 def spare_blocks(lists: Lists) -> int:  # pragma: no cover - compiled
     return lists.heads[len(lists.heads) - 1, 1]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def fill_lists(
     lists: Lists, numbers: npt.NDArray[Any], items: npt.NDArray[Any], places: npt.NDArray[Any]
 ) -> None:  # pragma: no cover - compiled

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from watchline.kernels import inner, kernel
 from watchline.model import Stream
 from watchline.moving.tables import ADD, CENTRE, CLOSE, END, FRESH, REFRESH, REMOVE
 from watchline.reasons import ENTERED, LEFT, Reason
@@ -344,7 +344,7 @@ class _Scratch(NamedTuple):
     stamps: Integers
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _replay(
     began: _Records, happened: _Records, lines: _Lines, rows: _Rows, room: int
 ) -> tuple[Integers, int]:  # pragma: no cover - compiled
@@ -386,7 +386,7 @@ def _replay(
     return told[:count], int(answers)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _begun(
     began: _Records, at: int, group: int, lines: _Lines, rows: _Rows, own: _Scratch
 ) -> tuple[_Query, int]:  # pragma: no cover - compiled
@@ -404,13 +404,13 @@ def _begun(
     return query, at
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _shown(query: _Query, lines: _Lines) -> int:  # pragma: no cover - compiled
     """So many of the first candidates are the answer."""
     return 0 if np.isnan(query.cx) else min(query.size, lines.k[query.line])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _applied(
     query: _Query,
     records: _Records,
@@ -452,7 +452,7 @@ def _applied(
     return query
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _sort(query: _Query, kept: int, rows: _Rows, own: _Scratch) -> None:  # pragma: no cover
     """Candidates by distance and object; the first `kept` stand so already.
 
@@ -473,7 +473,7 @@ def _sort(query: _Query, kept: int, rows: _Rows, own: _Scratch) -> None:  # prag
             who[b], far[b] = w, f
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _compared(
     told: Integers,
     count: int,
@@ -501,14 +501,14 @@ def _compared(
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _grown(told: Integers, least: int) -> Integers:  # pragma: no cover - compiled
     wider = np.empty((max(2 * len(told), least), told.shape[1]), told.dtype)
     wider[: len(told)] = told
     return wider
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _renumbered(
     numbers: Integers, places: Integers
 ) -> tuple[Integers, Integers]:  # pragma: no cover - compiled

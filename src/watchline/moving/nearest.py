@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from watchline.index.vector import leaf
+from watchline.kernels import leaf
 from watchline.moving.grid import BLOCK, ITEMS, NONE, cells_between
 from watchline.moving.tables import (
     ADD,
     CENTRE,
     CLOSE,
+    HERE,
     LAST_LABEL,
+    LESS,
+    MORE,
     NO_SHAPE,
     NOBODY,
     OF_NEAREST,
@@ -216,7 +219,7 @@ def open_nearest(
     world: World, told: Told, at: int, e: int, q: int, partial: bool
 ) -> int:  # pragma: no cover - compiled
     begin_nearest(world, q)
-    _refer_all(world, q, 1)
+    _refer_all(world, q, MORE)
     if partial:
         at = _tell_centre(world, told, at, e, q)
     return _tell_all(world, told, at, e, q, ADD)
@@ -229,7 +232,7 @@ def close_nearest(
     queries = world.queries
     if queries.state[q] == OPEN:
         at = _tell_all(world, told, at, e, q, REMOVE)
-        _refer_all(world, q, -1)
+        _refer_all(world, q, LESS)
         unlist_query(world, world.nearest, q)
         queries.count[q] = 0
         if partial and world.focal[q, OF_NEAREST] >= 0:
@@ -318,12 +321,12 @@ def _refer_anew(world: World, q: int, before: int) -> None:  # pragma: no cover 
     for i in range(start, start + min(queries.count[q], wanted(world, q))):
         s = np.int64(world.slots[i])
         if objects.mark[s] != -mark:
-            refer(world, s, 1)
+            refer(world, s, MORE)
         objects.mark[s] = mark
     for i in range(before):
         s = np.int64(world.scratch[i])
         if objects.mark[s] == -mark:
-            refer(world, s, -1)
+            refer(world, s, LESS)
 
 
 @leaf
@@ -399,13 +402,13 @@ def _one_near(
     n = queries.count[q]
     if world.significant is not None:
         if i < want <= j:
-            refer(world, s, -1)
+            refer(world, s, LESS)
             if n >= want:
-                refer(world, np.int64(world.slots[start + want - 1]), 1)
+                refer(world, np.int64(world.slots[start + want - 1]), MORE)
         elif j < want <= i:
-            refer(world, s, 1)
+            refer(world, s, MORE)
             if n > want:
-                refer(world, np.int64(world.slots[start + want]), -1)
+                refer(world, np.int64(world.slots[start + want]), LESS)
     if i < k and j < k:
         return tell(world.objects, told, at, e, q, s, REFRESH) if partial else at
     if i < k:
@@ -459,7 +462,7 @@ def forget_near(world: World, number: int, s: int) -> None:  # pragma: no cover 
     """Object s is let go: the queries of one list that know it want nearer ones."""
     heads, blocks = world.nearest
     label = world.objects.label[s]
-    side = (True, world.place[s, 0], world.place[s, 1], s)
+    side = (HERE, world.place[s, 0], world.place[s, 1], s)
     block, fill = heads[number, 0], heads[number, 1]
     while block != NONE:
         for place in range(block * BLOCK, block * BLOCK + fill):

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.border.search import collected
+from watchline.kernels import kernel
 from watchline.moving.events import Events, let_go, most_of, place_nearest, run
 from watchline.moving.grid import (
     BLOCK,
@@ -595,7 +595,7 @@ def _area(points: Doubles) -> float:
 # --- kernels
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _cells(frame: Frame, points: Doubles) -> Small:  # pragma: no cover - compiled
     found = np.empty(len(points), np.int32)
     for i in range(len(points)):
@@ -603,7 +603,7 @@ def _cells(frame: Frame, points: Doubles) -> Small:  # pragma: no cover - compil
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _rooms(k: Integers) -> Integers:  # pragma: no cover - compiled
     found = np.empty(len(k), np.int64)
     for i in range(len(k)):
@@ -611,7 +611,7 @@ def _rooms(k: Integers) -> Integers:  # pragma: no cover - compiled
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _copied(
     world: World, numbers: Integers, starts: Integers, slots: Small, squares: Doubles
 ) -> None:  # pragma: no cover - compiled
@@ -623,7 +623,7 @@ def _copied(
             squares[starts[i] + j] = world.squares[first + j]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _list_all(world: World) -> None:  # pragma: no cover - compiled
     """All open queries, into lists that are empty."""
     queries = world.queries
@@ -637,14 +637,14 @@ def _list_all(world: World) -> None:  # pragma: no cover - compiled
                 list_query(world, world.ranges, q, span_of(world, q))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _look_again(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
     for q in numbers:
         if world.queries.state[q] == OPEN:
             begin_nearest(world, q)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _looking(
     world: World,
     places: Doubles,
@@ -692,14 +692,14 @@ def _looking(
     return len(places), at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _let_go_of(world: World, slots: Integers) -> None:  # pragma: no cover - compiled
     for s in slots:
         suspect(world, s)
     let_go(world)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _link(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
     """Queries into the lists of their focal objects."""
     first = world.objects.first
@@ -711,7 +711,7 @@ def _link(world: World, numbers: Integers) -> None:  # pragma: no cover - compil
                 first[s] = 2 * q + role
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _unlink_some(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
     queries, first = world.queries, world.objects.first
     for q in numbers:
@@ -732,7 +732,7 @@ def _unlink_some(world: World, numbers: Integers) -> None:  # pragma: no cover -
         queries.room[q] = 0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _open_some(
     world: World, numbers: Integers, partial: bool, told: Told, i: int, at: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -757,7 +757,7 @@ def _open_some(
     return len(numbers), at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _close_some(
     world: World, numbers: Integers, partial: bool, told: Told, i: int, at: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from watchline.index.vector import leaf
+from watchline.kernels import leaf
 from watchline.moving.grid import BLOCK, ITEMS, NONE, cells_between
 from watchline.moving.tables import (
     ADD,
@@ -21,6 +21,8 @@ from watchline.moving.tables import (
     CIRCLE,
     ENTER,
     LEAVE,
+    LESS,
+    MORE,
     OPEN,
     REMOVE,
     Region,
@@ -216,7 +218,7 @@ def _refers(
     near = near and in_region(outer, x, y) and admits(world.lines, i, number)
     comes = comes and in_region(outer, to_x, to_y) and admits(world.lines, j, number)
     if near and not comes and asked & LEAVE:
-        refer(world, s, -1)
+        refer(world, s, LESS)
     elif comes and not near and asked & ENTER:
-        refer(world, s, 1)
+        refer(world, s, MORE)
     return near or comes

@@ -30,7 +30,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
@@ -41,7 +40,8 @@ from watchline.border.lists import bucket_of
 from watchline.border.search import Found, collected
 from watchline.index.grid import HUGEST, TINIEST
 from watchline.index.table import Doubles, Int, Integers, Slots
-from watchline.index.vector import CAN_PICK, PICKS, leaf, prefetch
+from watchline.index.vector import CAN_PICK, PICKS, prefetch
+from watchline.kernels import inner, kernel, leaf
 
 DIMENSIONS = 2
 # Entries of a block, and how many of them a register holds.
@@ -215,7 +215,7 @@ def _borders(
     return _in_strips(keys, others, low, high, tags, order, along, across)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _in_strips(
     keys: Doubles,
     others: Doubles,
@@ -251,7 +251,7 @@ def _in_strips(
     return lists
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _members(
     x1: Doubles, x2: Doubles, y1: Doubles, y2: Doubles, tags: Slots, x: Axis, y: Axis, wide: int
 ) -> Lists:  # pragma: no cover - compiled
@@ -275,7 +275,7 @@ def _members(
     return lists
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _reach(
     lo: Doubles, hi: Doubles, x: Axis, y: Axis, wide: int
 ) -> int:  # pragma: no cover - compiled
@@ -287,7 +287,7 @@ def _reach(
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _room(starts: Slots, blocks: int) -> Lists:  # pragma: no cover - compiled
     bounds = np.full((SIDES * blocks, LANES), np.nan)
     return Lists(starts, bounds, np.zeros((blocks, LANES), np.int32))
@@ -333,7 +333,7 @@ def flips(grid: Grid, moves: Integers, old: Doubles, new: Doubles, rate: float =
     return collected(fill, len(old), rate)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def blocks_read(grid: Grid, old: Doubles, new: Doubles) -> int:  # pragma: no cover - compiled
     """How many blocks these moves read."""
     spans, total = np.empty((1, 4), np.int64), 0
@@ -351,7 +351,7 @@ def blocks_read(grid: Grid, old: Doubles, new: Doubles) -> int:  # pragma: no co
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _by_cell(x: Axis, y: Axis, points: Doubles, most: int) -> Slots:  # pragma: no cover - compiled
     """An order of the points in which those of one cell, of at most so many, stand together: what
     they read is in the cache."""
@@ -373,7 +373,7 @@ def _by_cell(x: Axis, y: Axis, points: Doubles, most: int) -> Slots:  # pragma: 
     return order
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _flip(
     grid: Grid,
     order: Slots,

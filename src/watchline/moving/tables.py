@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.vector import leaf
+from watchline.kernels import leaf
 from watchline.moving.grid import (
     NONE,
     WIDER,
@@ -54,6 +54,10 @@ ADD, REFRESH, REMOVE = np.int8(1), np.int8(0), np.int8(-1)
 CENTRE, FRESH, CLOSE = np.int8(2), np.int8(3), np.int8(4)
 # What is looked for: in a region that is there before, or after; those that leave, or enter.
 BEFORE, AFTER, LEAVE, ENTER = np.int64(1), np.int64(2), np.int64(4), np.int64(8)
+# One query more or less looks at an object.
+MORE, LESS = np.int64(1), np.int64(-1)
+# An object is there.
+HERE = np.uint8(1)
 # Nobody's slot.
 NOBODY = np.int64(-1)
 # Filters from 0 on are bits; these are none, and the first whose terms are known here.

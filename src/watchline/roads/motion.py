@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.errors import InvalidNetwork, InvalidRange
+from watchline.kernels import inner, leaf
 from watchline.roads.network import KMH, Doubles, Integers, Network, Slots
 from watchline.roads.trees import (
     FEWEST,
@@ -36,7 +37,6 @@ from watchline.roads.trees import (
     Trees,
     arcs_of,
     grow,
-    leaf,
     planted,
     profiles_of,
     way,
@@ -337,7 +337,7 @@ def _move_up(fleet: Fleet, slot: Number, to: Number) -> None:  # pragma: no cove
     fleet.arcs[to], fleet.done[to] = fleet.arcs[slot], fleet.done[slot]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _appear(
     fleet: Fleet,
     slot: Number,
@@ -358,7 +358,7 @@ def _appear(
     _set_out(fleet, slot, arcs, trees, rules, rng)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _set_out(
     fleet: Fleet, slot: Number, arcs: Arcs, trees: Trees, rules: Rules, rng: np.random.Generator
 ) -> None:  # pragma: no cover - compiled

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.errors import InvalidRange
+from watchline.kernels import inner
 from watchline.roads.network import Doubles, Integers, Network
 
 Mask = npt.NDArray[np.bool_]
@@ -98,7 +99,7 @@ def _put_back(
                     kept[edge] = True
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _root(parents: Integers, node: int) -> int:  # pragma: no cover - compiled
     while parents[node] != node:
         parents[node] = parents[parents[node]]

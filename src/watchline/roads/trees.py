@@ -16,21 +16,17 @@ component and destination: 12 MB for 500 destinations in 6,000 nodes.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from watchline.kernels import leaf
 from watchline.roads.network import Doubles, Integers, Network, Slots
 
 # A number of Python or of NumPy.
 Number = Any
-
-# For small kernels called for every row: nothing is allocated in them, so no references to their
-# arrays need be counted, which would take longer than what they do.
-leaf = partial(nb.njit, cache=True, nogil=True, _nrt=False)
 
 NOWHERE = -1
 # Fewer would leave an object that has arrived nowhere to go.

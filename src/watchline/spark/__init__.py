@@ -12,6 +12,7 @@
 - sink.py: the committed files of Spark's file sink
 - pin.py: one catalog version per micro-batch, the same on every replay
 - daemon.py: the process that workers are forked from, with all that they import
+- warming.py: the kernels of a job, compiled in other processes while Spark starts
 
 Parts load when first used: Spark starts helper processes that need `versions` alone.
 """
@@ -25,10 +26,17 @@ if TYPE_CHECKING:
     from watchline.spark.dataframe import changes, matches
     from watchline.spark.joined import joins
     from watchline.spark.settings import session
+    from watchline.spark.warming import warm_up
 
-__all__ = ["changes", "joins", "matches", "session"]
+__all__ = ["changes", "joins", "matches", "session", "warm_up"]
 
-_HOMES = {"changes": "dataframe", "joins": "joined", "matches": "dataframe", "session": "settings"}
+_HOMES = {
+    "changes": "dataframe",
+    "joins": "joined",
+    "matches": "dataframe",
+    "session": "settings",
+    "warm_up": "warming",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -42,8 +42,8 @@ def shared(name: str, key: str, build: Callable[[], T]) -> T:
     folder = _folder()
     if folder is None:
         return build()
-    prefix = _digest(name)
-    path = folder / f"{prefix}-{_digest(f'{_code()} {key}')}.bin"
+    prefix = digest(name)
+    path = folder / f"{prefix}-{digest(f'{code_of()} {key}')}.bin"
     if not path.exists():
         with _locked(path.with_suffix(".lock")):
             if not path.exists():
@@ -60,14 +60,14 @@ def shared(name: str, key: str, build: Callable[[], T]) -> T:
 
 
 @cache
-def _code() -> str:
+def code_of() -> str:
     """The program that makes and reads the files: another's may have other classes in them."""
     sources = sorted(Path(watchline.__file__).parent.rglob("*.py"))
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
-    return _digest(repr((sys.version, stamps)))
+    return digest(repr((sys.version, stamps)))
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

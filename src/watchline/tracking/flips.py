@@ -26,6 +26,7 @@ import numpy.typing as npt
 from watchline.border.lists import Borders, build
 from watchline.border.search import collected, crossings, crossings_of_boxes, entries_read
 from watchline.index import Index
+from watchline.kernels import inner
 from watchline.matching import limits
 from watchline.matching.plan import Part
 from watchline.matching.search import Batch, estimate, index_over, of_each_run
@@ -404,7 +405,7 @@ def _flip_runs(
     return moves[:n].copy(), found[:n].copy(), signs[:n].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _longer(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:  # pragma: no cover - compiled
     longer = np.empty(room, array.dtype)
     longer[: len(array)] = array

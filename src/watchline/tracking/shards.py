@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from watchline.kernels import inner
+
 Integers = npt.NDArray[np.int64]
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -27,7 +29,7 @@ def shards_of(ids: pa.Array, shards: int) -> Integers:
     return _string_shards(starts, letters, shards)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _mixed(x: Any) -> Any:  # pragma: no cover - compiled
     x ^= x >> np.uint64(32)
     x *= _SEED

@@ -24,7 +24,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.vector import SLACK, leaf, lowest, ones, pick_block, prefetch
+from watchline.index.vector import SLACK, lowest, ones, pick_block, prefetch
+from watchline.kernels import inner, leaf
 from watchline.model import InRange
 from watchline.windowjoin.frame import LONGEST, Frame, Integers, Keys, Mask, interval, newest_rank
 from watchline.windowjoin.plan import Direction, Half, Link, Member, Shape
@@ -342,7 +343,7 @@ def _candidates(
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _grown(array: Any, size: int, used: int) -> Any:  # pragma: no cover - compiled
     larger = np.empty(size, array.dtype)
     larger[:used] = array[:used]
