@@ -10,6 +10,7 @@ explain.py  EXPLAIN QUERY
 
 from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.catalog import Catalog
+from watchline.catalog.codec import dumps as definition_of
 from watchline.catalog.state import Commit, Entry, Queries
 
-__all__ = ["BoxBlock", "Catalog", "Commit", "Entry", "Queries"]
+__all__ = ["BoxBlock", "Catalog", "Commit", "Entry", "Queries", "definition_of"]

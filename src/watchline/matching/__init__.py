@@ -7,7 +7,18 @@ engine.py  rows -> pairs of row and query
 """
 
 from watchline.matching.engine import Base, Layer, Matcher, Pairs, base_of, match, prepare
-from watchline.matching.plan import Part, Plan, Residue, is_static, living, narrowed, plan, plan_all
+from watchline.matching.plan import (
+    Part,
+    Plan,
+    Residue,
+    is_static,
+    keys_of,
+    likely_plan,
+    living,
+    narrowed,
+    plan,
+    plan_all,
+)
 
 __all__ = [
     "Base",
@@ -19,6 +30,8 @@ __all__ = [
     "Residue",
     "base_of",
     "is_static",
+    "keys_of",
+    "likely_plan",
     "living",
     "match",
     "narrowed",
