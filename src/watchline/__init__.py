@@ -18,6 +18,7 @@ from watchline import hooks
 from watchline._version import __version__
 from watchline.errors import (
     CatalogBusy,
+    CatalogDamaged,
     CatalogError,
     DuplicateQuery,
     DuplicateStream,
@@ -47,6 +48,7 @@ __all__ = [
     "BorderIndex",
     "Catalog",
     "CatalogBusy",
+    "CatalogDamaged",
     "CatalogError",
     "DuplicateQuery",
     "DuplicateStream",
