@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import watchline as wl
 from tests.conftest import TICKS
-from watchline.catalog import Catalog, check, repair
+from watchline.catalog import Catalog, check, log, repair
 from watchline.catalog.guard import RECORD, fault_of
 from watchline.catalog.log import MERGE_FILES, DeltaLog
 from watchline.cli import cli
@@ -161,11 +161,29 @@ def test_a_catalog_that_is_open_notices_before_it_commits(path: Path) -> None:
 
 def test_rows_that_come_twice(path: Path) -> None:
     """As where an entry that merges files has lost what it removes."""
-    log = DeltaLog(str(path), create=False)
-    rows = log.read(1, 2)
-    log._write(rows, "append", {"watchline": VERSION})
+    opened = DeltaLog(str(path), create=False)
+    rows = opened.read(1, 2)
+    opened._write(rows, "append", {"watchline": VERSION})
     with pytest.raises(wl.CatalogDamaged, match="version 2 has commands twice"):
         Catalog(path)
+
+
+def test_an_object_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are no local files to look at: Delta's history and the rows themselves tell."""
+    monkeypatch.setattr(log, "local_folder", lambda uri: None)
+    url = f"file://{path}"
+    catalog = Catalog(url)
+    assert catalog.execute(CREATE.format("new")) == VERSION + 1
+    assert Catalog(url).version == VERSION + 1
+    middle = entries(path)[3]
+    whole = middle.read_bytes()
+    middle.write_bytes(b"")
+    with pytest.raises(wl.CatalogDamaged, match="version 3 has lost its commands"):
+        Catalog(url)
+    middle.write_bytes(whole)
+    cut(path, 0)
+    with pytest.raises(wl.CatalogDamaged, match="is empty"):
+        Catalog(url)
 
 
 # --- what is no damage
@@ -175,7 +193,8 @@ def test_a_record_that_lags_or_is_lost_is_no_damage(path: Path) -> None:
     record = (path / RECORD).read_bytes()
     catalog = Catalog(path)
     catalog.execute(CREATE.format("next"))
-    for text in (record, b"", b"[]", b"{"):
+    torn = (path / RECORD).read_bytes()[:40] + record[40:]
+    for text in (record, torn, b"", b"[]", b"{"):
         (path / RECORD).write_bytes(text)
         assert Catalog(path).version == VERSION + 1
     (path / RECORD).unlink()

@@ -15,6 +15,7 @@ only when it has changed.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -71,9 +72,12 @@ class Guard:
     def recorded(self, catalog_id: str | None) -> Record | None:
         """The record, if it is this catalog's, or any. One that cannot be read proves nothing."""
         try:
-            with open(os.path.join(self.folder, RECORD), encoding="utf-8") as file:
-                found = Record(**json.load(file))
+            with open(os.path.join(self.folder, RECORD), "rb") as file:
+                made, _, checksum = file.read().rpartition(b"\n")
+            found = Record(**json.loads(made))
         except (OSError, ValueError, TypeError):
+            return None
+        if checksum != _checksum(made):
             return None
         return found if catalog_id in (None, found.catalog) else None
 
@@ -84,8 +88,8 @@ class Guard:
             self._whole = entry, _state(entry_path(self.folder, entry))
             older = self.recorded(catalog_id)
             if older is None or older.entry < entry:
-                made = json.dumps(asdict(Record(catalog_id, entry, version, text)))
-                replace_file(os.path.join(self.folder, RECORD), made, durable=False)
+                made = json.dumps(asdict(Record(catalog_id, entry, version, text))).encode()
+                _overwrite(os.path.join(self.folder, RECORD), made + b"\n" + _checksum(made))
 
     def is_unchanged(self, entry: int) -> bool:
         """Whether the file of this entry is the one that was found whole."""
@@ -160,15 +164,29 @@ def read_entry(folder: str, entry: int) -> str:
         return file.read()
 
 
-def replace_file(path: str, text: str, durable: bool = True) -> None:
-    """Put a file in the place of another, whole."""
+def _overwrite(path: str, content: bytes) -> None:
+    """Write into a file as it stands. Putting a new file in its place would take milliseconds, as
+    file systems force those to disk; the checksum tells a file that is written only in part."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(descriptor, content, 0)
+        os.ftruncate(descriptor, len(content))
+    finally:
+        os.close(descriptor)
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def replace_file(path: str, text: str) -> None:
+    """Put a durable file in the place of another, whole."""
     descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix="_new-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:

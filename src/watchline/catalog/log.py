@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog.guard import TRANSACTION, Fault, Guard, entry_path, faults
+from watchline.catalog.guard import TRANSACTION, Fault, Guard, Record, entry_path, faults
 from watchline.errors import CatalogDamaged, CatalogError
 
 FORMAT = 1
@@ -146,7 +146,7 @@ class DeltaLog:
         self._uri = self.folder if self.folder is not None else uri
         self.id = ""
         self._guard = None if self.folder is None else Guard(self.folder)
-        self._is_suspect = False
+        self._is_suspect, self._checked_entry = False, -1
         with self._readable():
             self._table = self._open(create)
         self._check_format()
@@ -271,14 +271,23 @@ class DeltaLog:
             record = None if self._guard is None else self._guard.recorded(self.id)
             look()
             oldest, newest = self.known_versions()
-            fault: object = None
-            if self._guard is not None:
-                fault = self._guard.fault(record, self._table.version())
+            fault = self._fault_of_entry(record)
             if fault is None and newest < max(last, record.version if record else 0):
                 fault = f"version {newest + 1} was there and is gone"
             if fault is None:
                 return oldest, newest
         raise self._damaged(fault)
+
+    def _fault_of_entry(self, record: Record | None) -> object:
+        """What is wrong with the newest entry of Delta's log, None if nothing is."""
+        entry = self._table.version()
+        if self._guard is not None:
+            return self._guard.fault(record, entry)
+        # An object store writes an entry whole or not at all; but somebody may have emptied it.
+        if entry != self._checked_entry and not self._table.history(1):
+            return Fault(entry, "is empty")
+        self._checked_entry = entry
+        return None
 
     def known_versions(self) -> tuple[int, int]:
         """The oldest and newest version of the snapshot we hold."""
