@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from watchline import border, evaluate, index, model, roads, sql
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
+    from watchline.matching import Matcher
     from watchline.spark import changes, joins, matches, session
     from watchline.tracking import Joiner, Tracker
 
@@ -58,6 +59,7 @@ __all__ = [
     "InvalidRange",
     "InvalidState",
     "Joiner",
+    "Matcher",
     "QuerySyntaxError",
     "SchemaMismatch",
     "Tracker",
@@ -95,6 +97,7 @@ _FUNCTIONS = {
     "BorderIndex": "border",
     "Catalog": "catalog",
     "Joiner": "tracking",
+    "Matcher": "matching",
     "Tracker": "tracking",
     "changes": "spark",
     "joins": "spark",

@@ -20,7 +20,7 @@ from tests.properties.test_matching import Spec, expected
 from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
-from watchline.matching import Matcher
+from watchline.matching import PairMatcher
 
 TICKS = (
     "CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, n BIGINT, ts TIMESTAMP)"
@@ -55,7 +55,7 @@ def ticks(count: int, seed: int = 0) -> pa.Table:
 
 
 def pairs_in_process(catalog: Catalog, rows: pa.Table, version: int | None = None) -> list[Any]:
-    found = Matcher(catalog, "ticks", version).match(rows)
+    found = PairMatcher(catalog, "ticks", version).match(rows)
     times = rows["ts"].cast(pa.int64()).to_pylist()
     return sorted((times[i], q) for i, q in zip(found.rows, found.ids.to_pylist(), strict=True))
 

@@ -11,7 +11,7 @@ explain.py  EXPLAIN QUERY
 """
 
 from watchline.catalog.boxes import BoxBlock
-from watchline.catalog.catalog import Catalog
+from watchline.catalog.catalog import Catalog, CatalogLike, opened_catalog
 from watchline.catalog.codec import dumps as definition_of
 from watchline.catalog.repair import Health, check, repair
 from watchline.catalog.state import Commit, Entry, Queries
@@ -19,11 +19,13 @@ from watchline.catalog.state import Commit, Entry, Queries
 __all__ = [
     "BoxBlock",
     "Catalog",
+    "CatalogLike",
     "Commit",
     "Entry",
     "Health",
     "Queries",
     "check",
     "definition_of",
+    "opened_catalog",
     "repair",
 ]
