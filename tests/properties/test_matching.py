@@ -13,7 +13,7 @@ from tests.properties.test_conditions import table
 from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
-from watchline.matching import PairMatcher
+from watchline.matching import Matcher, PairMatcher
 
 Spec = tuple[tuple[Any, ...], "tuple[Any, ...] | None"]
 
@@ -49,6 +49,12 @@ def found(matcher: PairMatcher, data: pa.Table) -> list[tuple[int, str]]:
     return sorted(zip(pairs.rows.tolist(), pairs.ids.to_pylist(), strict=True))
 
 
+def found_by_users(matcher: Matcher, data: pa.Table) -> list[tuple[int, str]]:
+    """The same from the public class, which gives rows and not their places."""
+    out = matcher.match(data.append_column("place", pa.array(range(data.num_rows))))
+    return sorted(zip(out["place"].to_pylist(), out["query_id"].to_pylist(), strict=True))
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.sampled_from("abcdefgh"), st.tuples(conditions(), regions)), max_size=10),
@@ -77,3 +83,4 @@ def test_pairs_equal_the_oracle_at_every_version(
     assert found(PairMatcher(catalog, "rows"), arrow) == expected(specs, data)
     past = PairMatcher(catalog, "rows", version=1)
     assert found(past, arrow) == []
+    assert found_by_users(Matcher(catalog, "rows"), arrow) == expected(specs, data)

@@ -103,6 +103,19 @@ def test_the_whole_row_comes_out(spark: SparkSession, catalog: Catalog) -> None:
         assert repr(row[1:]) == repr(tuple(rows[row["ts"]]))
 
 
+@pytest.mark.parametrize("columns", ["*", "price, ts"])
+def test_a_matcher_gives_the_same_table(spark: SparkSession, columns: str) -> None:
+    texts = [TICKS, *(query.replace("*", columns) for query in QUERIES)]
+    rows = ticks(300)
+    on_spark = wl.matches(spark.createDataFrame(rows), texts, "ticks").toArrow()
+    in_process = wl.Matcher(texts, "ticks").match(rows)
+    assert in_process.schema.names == on_spark.schema.names
+    assert in_process.num_rows == on_spark.num_rows > 100
+    assert sorted(map(repr, in_process.to_pylist())) == sorted(
+        map(repr, on_spark.cast(in_process.schema).to_pylist())
+    )
+
+
 def test_a_list_of_statements(spark: SparkSession) -> None:
     df = spark.createDataFrame(ticks(80))
     texts = [TICKS, "CREATE QUERY a AS SELECT price, ts FROM ticks WHERE price < 40"]
