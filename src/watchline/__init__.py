@@ -18,6 +18,7 @@ from watchline import hooks
 from watchline._version import __version__
 from watchline.errors import (
     CatalogBusy,
+    CatalogDamaged,
     CatalogError,
     DuplicateQuery,
     DuplicateStream,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from watchline import border, evaluate, index, model, roads, sql
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
+    from watchline.matching import Matcher
     from watchline.spark import changes, joins, matches, session
     from watchline.tracking import Joiner, Tracker
 
@@ -47,6 +49,7 @@ __all__ = [
     "BorderIndex",
     "Catalog",
     "CatalogBusy",
+    "CatalogDamaged",
     "CatalogError",
     "DuplicateQuery",
     "DuplicateStream",
@@ -56,6 +59,7 @@ __all__ = [
     "InvalidRange",
     "InvalidState",
     "Joiner",
+    "Matcher",
     "QuerySyntaxError",
     "SchemaMismatch",
     "Tracker",
@@ -93,6 +97,7 @@ _FUNCTIONS = {
     "BorderIndex": "border",
     "Catalog": "catalog",
     "Joiner": "tracking",
+    "Matcher": "matching",
     "Tracker": "tracking",
     "changes": "spark",
     "joins": "spark",

@@ -70,6 +70,17 @@ class CatalogError(WatchlineError):
     """The catalog's storage cannot be opened, read or written."""
 
 
+class CatalogDamaged(CatalogError):
+    """Files of the catalog were emptied, cut off or deleted; it refuses to go on without them.
+
+    `damage` says in a few words what was found.
+    """
+
+    def __init__(self, message: str, damage: str = ""):
+        super().__init__(message)
+        self.damage = damage or message
+
+
 class CatalogBusy(CatalogError):
     """Other writers won every attempt at a commit; nothing of this one was kept."""
 

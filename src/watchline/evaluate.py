@@ -10,6 +10,7 @@ float64 or int64 without nulls. Cost: one pass per atom.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.errors import InvalidQuery, UnknownAttribute
+from watchline.errors import InvalidQuery, SchemaMismatch, UnknownAttribute
 from watchline.model import (
     INF,
     Atom,
@@ -62,6 +63,49 @@ def _fits_exactly(kind: pa.DataType, bits: int) -> bool:
         return False
     signed: bool = pa.types.is_signed_integer(kind)
     return bool(kind.bit_width <= bits) if signed else bool(kind.bit_width < bits)
+
+
+def check_rows(schema: pa.Schema, stream: Stream, own: tuple[str, ...] = ()) -> None:
+    """Refuse rows that are not the declared stream; `own` are columns that the result adds."""
+
+    def misfit(attribute: Attribute) -> str | None:
+        kind = schema.field(attribute.name).type
+        stored = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return None if pa.types.is_null(kind) or _FITS[attribute.type](stored) else str(kind)
+
+    check_columns("the rows do", schema.names, misfit, stream, own)
+
+
+def check_columns(
+    given: str,
+    names: Sequence[str],
+    misfit: Callable[[Attribute], str | None],
+    stream: Stream,
+    own: tuple[str, ...],
+) -> None:
+    """Name all that is wrong with given columns; `misfit` is the type of one that does not fit."""
+    wrong = []
+    if len(set(names)) < len(names):
+        wrong.append("two columns have the same name: rename one")
+        misfit = _unknown
+    for attribute in stream.attributes:
+        if attribute.name not in names:
+            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing")
+        elif (kind := misfit(attribute)) is not None:
+            wrong.append(
+                f"column {attribute.name!r} is {kind}, not {attribute.type.value}: cast it"
+            )
+    wrong += [
+        f"column {name!r} is in the way of the result's own: rename it"
+        for name in own
+        if name in names
+    ]
+    if wrong:
+        raise SchemaMismatch(f"{given} not fit stream {stream.name!r}: " + "; ".join(wrong))
+
+
+def _unknown(attribute: Attribute) -> None:
+    """Of two columns of one name neither is the attribute's."""
 
 
 class Columns:

@@ -20,7 +20,7 @@ from tests.scripts import ARROW
 from tests.strategies import condition_sql
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
-from watchline.matching import Matcher, limits, prepare
+from watchline.matching import PairMatcher, limits, prepare
 
 DOUBLES = [f"d{i}" for i in range(6)]
 TYPES = {
@@ -126,7 +126,7 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         small(monkeypatch, 0 if request.param == "one part" else 16)
 
 
-def pairs(matcher: Matcher, data: list[dict[str, Any]]) -> list[tuple[int, str]]:
+def pairs(matcher: PairMatcher, data: list[dict[str, Any]]) -> list[tuple[int, str]]:
     found = matcher.match(table(data))
     return sorted(zip(found.rows.tolist(), found.ids.to_pylist(), strict=True))
 
@@ -152,7 +152,7 @@ def test_matches_equal_the_oracle(
 ) -> None:
     catalog = Catalog.of(DECLARATION)
     held = register(catalog, {f"q{i}": where for i, where in enumerate(first)}, "MATCHES")
-    matcher = Matcher(catalog, "rows")
+    matcher = PairMatcher(catalog, "rows")
     assert pairs(matcher, data) == true_pairs(held, data)
     for i, where in enumerate(later):
         if f"q{i}" in held and i % 2:
@@ -161,7 +161,7 @@ def test_matches_equal_the_oracle(
         held.update(register(catalog, {f"new{i}": where}, "MATCHES"))
         matcher.advance(catalog.version)
         assert pairs(matcher, data) == true_pairs(held, data)
-    assert pairs(Matcher(catalog, "rows"), data) == true_pairs(held, data)
+    assert pairs(PairMatcher(catalog, "rows"), data) == true_pairs(held, data)
 
 
 def drawn(draw: random.Random, names: list[str]) -> Tree:
@@ -206,7 +206,7 @@ def test_many_sets_of_attributes_are_few_parts() -> None:
     data = drawn_rows(draw, 200, 0.2)
     found = true_pairs(queries, data)
     assert len(found) > 100
-    assert pairs(Matcher(catalog, "rows"), data) == found
+    assert pairs(PairMatcher(catalog, "rows"), data) == found
 
 
 def test_boxes_in_bulk_over_several_strings() -> None:
@@ -228,7 +228,7 @@ def test_boxes_in_bulk_over_several_strings() -> None:
         for i in range(n)
     }
     data = drawn_rows(draw, 150, 0.1)
-    assert pairs(Matcher(catalog, "rows"), data) == true_pairs(queries, data) != []
+    assert pairs(PairMatcher(catalog, "rows"), data) == true_pairs(queries, data) != []
 
 
 # --- changes

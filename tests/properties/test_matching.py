@@ -13,7 +13,7 @@ from tests.properties.test_conditions import table
 from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
-from watchline.matching import Matcher
+from watchline.matching import Matcher, PairMatcher
 
 Spec = tuple[tuple[Any, ...], "tuple[Any, ...] | None"]
 
@@ -44,9 +44,15 @@ def _inside(region: tuple[Any, ...], x: float | None, y: float | None) -> bool:
     return x is not None and y is not None and reference.inside(region, x, y)
 
 
-def found(matcher: Matcher, data: pa.Table) -> list[tuple[int, str]]:
+def found(matcher: PairMatcher, data: pa.Table) -> list[tuple[int, str]]:
     pairs = matcher.match(data)
     return sorted(zip(pairs.rows.tolist(), pairs.ids.to_pylist(), strict=True))
+
+
+def found_by_users(matcher: Matcher, data: pa.Table) -> list[tuple[int, str]]:
+    """The same from the public class, which gives rows and not their places."""
+    out = matcher.match(data.append_column("place", pa.array(range(data.num_rows))))
+    return sorted(zip(out["place"].to_pylist(), out["query_id"].to_pylist(), strict=True))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -62,10 +68,10 @@ def test_pairs_equal_the_oracle_at_every_version(
     catalog = Catalog.of(DECLARATION)
     specs: dict[str, Spec] = {}
     arrow = table(data)
-    matcher = Matcher(catalog, "rows")
+    matcher = PairMatcher(catalog, "rows")
     for step, (name, spec) in enumerate(commands):
         if step == built:
-            matcher = Matcher(catalog, "rows")
+            matcher = PairMatcher(catalog, "rows")
         if name in specs and step % 3 == 0:
             catalog.drop(name)
             del specs[name]
@@ -74,6 +80,7 @@ def test_pairs_equal_the_oracle_at_every_version(
         matcher.advance(catalog.version)
         assert found(matcher, arrow) == expected(specs, data)
     assert len(matcher) == len(specs)
-    assert found(Matcher(catalog, "rows"), arrow) == expected(specs, data)
-    past = Matcher(catalog, "rows", version=1)
+    assert found(PairMatcher(catalog, "rows"), arrow) == expected(specs, data)
+    past = PairMatcher(catalog, "rows", version=1)
     assert found(past, arrow) == []
+    assert found_by_users(Matcher(catalog, "rows"), arrow) == expected(specs, data)

@@ -20,7 +20,7 @@ from tests.properties.test_matching import Spec, expected
 from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
-from watchline.matching import Matcher
+from watchline.matching import PairMatcher
 
 TICKS = (
     "CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, n BIGINT, ts TIMESTAMP)"
@@ -55,7 +55,7 @@ def ticks(count: int, seed: int = 0) -> pa.Table:
 
 
 def pairs_in_process(catalog: Catalog, rows: pa.Table, version: int | None = None) -> list[Any]:
-    found = Matcher(catalog, "ticks", version).match(rows)
+    found = PairMatcher(catalog, "ticks", version).match(rows)
     times = rows["ts"].cast(pa.int64()).to_pylist()
     return sorted((times[i], q) for i, q in zip(found.rows, found.ids.to_pylist(), strict=True))
 
@@ -101,6 +101,19 @@ def test_the_whole_row_comes_out(spark: SparkSession, catalog: Catalog) -> None:
     rows = {row["ts"]: row for row in df.collect()}
     for row in out.collect():
         assert repr(row[1:]) == repr(tuple(rows[row["ts"]]))
+
+
+@pytest.mark.parametrize("columns", ["*", "price, ts"])
+def test_a_matcher_gives_the_same_table(spark: SparkSession, columns: str) -> None:
+    texts = [TICKS, *(query.replace("*", columns) for query in QUERIES)]
+    rows = ticks(300)
+    on_spark = wl.matches(spark.createDataFrame(rows), texts, "ticks").toArrow()
+    in_process = wl.Matcher(texts, "ticks").match(rows)
+    assert in_process.schema.names == on_spark.schema.names
+    assert in_process.num_rows == on_spark.num_rows > 100
+    assert sorted(map(repr, in_process.to_pylist())) == sorted(
+        map(repr, on_spark.cast(in_process.schema).to_pylist())
+    )
 
 
 def test_a_list_of_statements(spark: SparkSession) -> None:

@@ -36,6 +36,11 @@ def test_a_price_alert(names: dict[str, Any]) -> None:
     assert rows(told) == [(1, 39.5, "enter"), (-1, 40.5, "exit")]
 
 
+def test_a_matcher(names: dict[str, Any]) -> None:
+    [row] = names["hot"].to_pylist()
+    assert (row["query_id"], row["id"], row["heat"]) == ("hot", "a", 95.0)
+
+
 def test_a_query_that_moves(names: dict[str, Any]) -> None:
     """ann at 0, then at 5; t1 at 1; t2 at 4, then at 10."""
     told = names["moves"].selectExpr(

@@ -70,7 +70,7 @@ def test_a_newer_format(path: Path) -> None:
 
 def test_a_damaged_log(path: Path) -> None:
     (path / "_delta_log" / f"{0:020}.json").write_text("not json")
-    with pytest.raises(wl.CatalogError, match="cannot be opened or read"):
+    with pytest.raises(wl.CatalogDamaged, match=r"entry 0 of its log .* is cut off or overwritten"):
         Catalog(path)
 
 

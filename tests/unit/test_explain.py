@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
-from watchline.catalog import Catalog
+from watchline.catalog import Catalog, codec, state
+from watchline.index.base import Index
 from watchline.matching import limits
+from watchline.tracking import sampling
 from watchline.tracking.explain import _ASKED, _KNOWN
 
 CARS = (
@@ -177,3 +180,145 @@ def test_a_join_tells_who_meets_whom_and_how() -> None:
     assert lines(catalog, "three") == [
         "  planned as  a chain of 3 streams, joined one by one from the row that comes last"
     ]
+
+
+# --- among very many queries
+
+
+MANY = 3_000
+
+
+class Work:
+    """Counts the queries that are decoded; building an index fails the test."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.decoded = 0
+        monkeypatch.setattr(state.codec, "loads", self._loads)
+        monkeypatch.setattr(Index, "insert", self._insert)
+
+    def _loads(self, text: str) -> object:
+        self.decoded += 1
+        return codec._model(codec.json.loads(text))
+
+    def _insert(self, *args: object) -> None:
+        pytest.fail("EXPLAIN builds no index")
+
+
+def among_many(*clauses: str) -> Catalog:
+    """The clauses in turn, each with its own numbers, until there are `MANY` queries."""
+    draw = np.random.default_rng(5).uniform(0, 100, MANY)
+    texts = (
+        clauses[i % len(clauses)].format(a=a, b=b, c=a + 1, d=b + 1)
+        for i, (a, b) in enumerate(zip(draw, draw[::-1], strict=True))
+    )
+    script = "; ".join(
+        f"CREATE QUERY q{i} AS SELECT * FROM cars {text}" for i, text in enumerate(texts)
+    )
+    return Catalog.of([CARS, script])
+
+
+def explained(catalog: Catalog, query_id: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    with monkeypatch.context() as patch:
+        work = Work(patch)
+        found = lines(catalog, query_id)
+        assert work.decoded <= sampling.MOST + 1
+        again = lines(catalog, query_id)
+        assert work.decoded <= sampling.MOST + 1
+    assert found == again
+    return found
+
+
+ESTIMATED = f"  estimated   from 500 of {MANY:,} queries"
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "INSIDE POLYGON 'POLYGON (({a} {b}, {c} {b}, {c} {d}, {a} {b}))'",
+        "INSIDE CIRCLE ({a}, {b}, 0.5)",
+        "WHERE x > y INSIDE ({a}, {b}, {c}, {d})",
+    ],
+)
+def test_a_fence_among_very_many_is_explained_from_a_sample(
+    clause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned, then, stands, decided, estimated = explained(among_many(clause), "q77", monkeypatch)
+    assert planned == "  planned as  a box over x, y"
+    assert then.endswith(", on candidates")
+    assert stands == f"  stands in   ces of 2 dimensions with about {MANY:,} others"
+    assert re.fullmatch(
+        r"  decided by  two stabs and their difference, about \d+ ns a move", decided
+    )
+    assert estimated == ESTIMATED
+
+
+def test_a_box_among_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(among_many("INSIDE ({a}, {b}, {c}, {d})"), "q77", monkeypatch)
+    assert found[1] == f"  stands in   border lists of 2 dimensions with about {MANY:,} others"
+    assert found[-1] == ESTIMATED
+
+
+def test_neighbours_among_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = among_many("kNN (3, {a}, {b})", "WHERE speed > 3 kNN (3, {a}, {b})")
+    planned, _, filtered, estimated = explained(catalog, "q77", monkeypatch)
+    assert planned == f"  planned as  the 3 nearest, in a grid with about {MANY:,} other queries"
+    sharing = re.search(r"with about (1,\d00) others that ask the same", filtered)
+    assert sharing is not None
+    assert abs(int(sharing[1].replace(",", "")) - MANY / 2) < 200
+    assert estimated == ESTIMATED
+
+
+def test_below_a_key_only_queries_of_its_value_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clauses = [f"WHERE kind = 'k{k}' AND speed < {{a}}" for k in range(100)]
+    assert explained(among_many(*clauses), "q77", monkeypatch) == [
+        "  planned as  a box over speed, below kind",
+        "  stands in   scan of 1 dimension with 29 others of its value",
+        "  found by    one search, about 32 ns a row",
+        f"  estimated   from 30 of {MANY:,} queries",
+    ]
+
+
+def test_a_rare_query_among_very_many_is_not_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = among_many("INSIDE CIRCLE ({a}, {b}, 0.5)")
+    catalog.execute("CREATE QUERY rare AS SELECT * FROM cars WHERE speed < 4 EMIT CHANGES")
+    planned, stands, *_ = explained(catalog, "rare", monkeypatch)
+    assert planned == "  planned as  a box over speed"
+    assert stands == "  stands in   scan of 1 dimension with few others or none"
+
+
+def test_a_join_among_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = (
+        f"CREATE STREAM {name} (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
+        for name in "rs"
+    )
+    joins = "; ".join(
+        f"CREATE QUERY j{i} AS SELECT * FROM r [ROWS 5], s [ROWS 9] WHERE r.x = s.x AND r.y < {i}"
+        for i in range(MANY)
+    )
+    planned, shared, *_, estimated = explained(Catalog.of([*streams, joins]), "j7", monkeypatch)
+    assert planned == "  planned as  a row of r meets s [ROWS 9]: by the hash of s.x"
+    assert shared == f"  shared with about {MANY:,} other queries"
+    assert estimated == ESTIMATED
+
+
+def test_the_likely_plan_costs_what_the_whole_plan_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample is drawn at random, so costs by the model agree, but not to the last digit."""
+
+    def cost(catalog: Catalog) -> float:
+        [found] = re.findall(r"about (\d+) ns a move$", "\n".join(lines(catalog, "q77")), re.M)
+        return float(found)
+
+    catalog = among_many("INSIDE CIRCLE ({a}, {b}, 0.5)")
+    likely = cost(catalog)
+    monkeypatch.setattr(sampling, "MOST", MANY)
+    catalog._planned = None
+    assert 0.6 < likely / cost(catalog) < 1.7
+
+
+def test_explain_as_a_statement_samples_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = among_many("INSIDE CIRCLE ({a}, {b}, 0.5)")
+    work = Work(monkeypatch)
+    assert catalog.execute("EXPLAIN QUERY q77").endswith(ESTIMATED.lstrip())
+    assert work.decoded <= sampling.MOST + 1

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
 from watchline.evaluate import Columns
-from watchline.matching import Matcher, plan, prepare
+from watchline.matching import PairMatcher, plan, prepare
 from watchline.matching.engine import MAX_LAYERS
 from watchline.matching.limits import MANY, MANY_BELOW_KEY
 from watchline.matching.search import Batch
@@ -95,20 +95,22 @@ def test_a_row_meets_the_alerts_of_its_own_symbol() -> None:
     runs = Batch(Columns(rows, stream), made.dictionaries).runs(part)
     sizes = [*(part.starts[1:] - part.starts[:-1]), 0]
     assert [sizes[run] for run in runs] == [10, 10, 0, 0]
-    assert len(Matcher(catalog, "ticks").match(rows)) == 20
+    assert len(PairMatcher(catalog, "ticks").match(rows)) == 20
 
 
 def test_a_disjunction_reports_a_row_once() -> None:
     catalog = Catalog.of(
         [TICKS, "CREATE QUERY a AS SELECT * FROM ticks WHERE price < 5 OR price < 9 OR volume > 0"]
     )
-    found = Matcher(catalog, "ticks").match(pa.table({"price": [1.0, 7.0], "volume": [1.0, 1.0]}))
+    found = PairMatcher(catalog, "ticks").match(
+        pa.table({"price": [1.0, 7.0], "volume": [1.0, 1.0]})
+    )
     assert sorted(found.rows.tolist()) == [0, 1]
 
 
 def test_many_small_versions_become_one_plan_again() -> None:
     catalog = Catalog.of([TICKS])
-    matcher = Matcher(catalog, "ticks")
+    matcher = PairMatcher(catalog, "ticks")
     rows = pa.table({"price": [1.0, 50.0]})
     for i in range(3 * MAX_LAYERS):
         catalog.execute(f"CREATE QUERY q{i} AS SELECT * FROM ticks WHERE price < {i}")
@@ -121,7 +123,7 @@ def test_many_small_versions_become_one_plan_again() -> None:
 
 def test_a_stream_that_was_dropped_and_declared_anew() -> None:
     catalog = Catalog.of([TICKS, "CREATE QUERY a AS SELECT * FROM ticks WHERE price < 3"])
-    matcher = Matcher(catalog, "ticks")
+    matcher = PairMatcher(catalog, "ticks")
     other = "CREATE STREAM ticks (id BIGINT, price BIGINT, t TIMESTAMP) OBJECT id TIME t"
     catalog.execute(f"DROP QUERY a; DROP STREAM ticks; {other}")
     catalog.execute("CREATE QUERY b AS SELECT * FROM ticks WHERE price > 3")
@@ -150,7 +152,7 @@ def test_long_runs_below_a_key_have_indexes_and_short_ones_are_scanned() -> None
             "kind": rng.choice(["truck", "taxi", "bus", "tram", None], 300).tolist(),
         }
     )
-    found = Matcher(catalog, "cars").match(rows)
+    found = PairMatcher(catalog, "cars").match(rows)
     pairs = set(zip(found.rows.tolist(), found.ids.to_pylist(), strict=True))
     assert len(pairs) == len(found)
     expected = {
@@ -172,6 +174,6 @@ def test_one_axis_without_a_key_goes_through_an_index() -> None:
     )
     made = prepare(catalog.queries(), catalog.stream("ticks"))
     assert [index.kind for index in made.searches[0].indexes.values()] == ["cei"]
-    found = Matcher(catalog, "ticks").match(pa.table({"price": [3.5, None, -1.0, 1e9, 1e8]}))
+    found = PairMatcher(catalog, "ticks").match(pa.table({"price": [3.5, None, -1.0, 1e9, 1e8]}))
     counts = np.bincount(found.rows, minlength=5)
     assert counts.tolist() == [4, 0, 0, 0, n]

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, Union
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -305,6 +305,23 @@ class Catalog:
                 self._seen = time.monotonic()
                 return state.version
         raise CatalogBusy(f"other writers won {ATTEMPTS} attempts at a commit: try again")
+
+
+CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
+
+
+def opened_catalog(catalog: CatalogLike) -> Catalog:
+    """A catalog as users may give it: itself, its path, or a list of SQL statements."""
+    if isinstance(catalog, Catalog):
+        return catalog
+    if isinstance(catalog, (str, PathLike)):
+        return Catalog(fspath(catalog), create=False)
+    if not isinstance(catalog, Iterable):
+        raise InvalidQuery(
+            "a catalog is a Catalog, its path, or a list of SQL statements, not"
+            f" {type(catalog).__name__}"
+        )
+    return Catalog.of(catalog)
 
 
 class _Draft:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.errors import CatalogError
+from watchline.catalog.guard import TRANSACTION, Fault, Guard, Record, entry_path, faults
+from watchline.errors import CatalogDamaged, CatalogError
 
 FORMAT = 1
 MERGE_FILES = 32
@@ -34,7 +35,6 @@ MERGED_BYTES = 16 * 2**20
 CLEAN_VERSIONS = 1_024
 
 _NAME = "watchline catalog"
-_TRANSACTION = "watchline"
 _OLDEST = "watchline oldest"
 _CONFIGURATION = {
     "delta.deletedFileRetentionDuration": "interval 1 minutes",
@@ -125,18 +125,45 @@ def _sorted(rows: pa.Table) -> bool:
     return bool(((step > 0) | ((step == 0) & (np.diff(position) > 0))).all())
 
 
+def _fault_of_rows(rows: pa.Table, after: int, upto: int) -> str | None:
+    """Whether a version after < v <= upto has no rows, or some rows twice."""
+    versions = rows["version"].to_numpy()
+    found = np.zeros(max(upto - after, 0) + 1, dtype=np.bool_)
+    found[np.maximum(versions - after, 0)] = True
+    if not found[1:].all():
+        return f"version {after + 1 + int(np.argmin(found[1:]))} has lost its commands"
+    again = np.flatnonzero((np.diff(versions) == 0) & (np.diff(rows["position"].to_numpy()) == 0))
+    return f"version {versions[again[0]]} has commands twice" if len(again) else None
+
+
 class DeltaLog:
     """The log as a Delta table under a local path or an object store's URL."""
 
     def __init__(self, uri: str, create: bool, storage_options: dict[str, str] | None = None):
         self.name = uri
         self._options = storage_options
-        self.folder = _local_folder(uri)
+        self.folder = local_folder(uri)
         self._uri = self.folder if self.folder is not None else uri
+        self.id = ""
+        self._guard = None if self.folder is None else Guard(self.folder)
+        self._is_suspect, self._checked_entry = False, -1
         with self._readable():
             self._table = self._open(create)
         self._check_format()
         self._versions = -1, (0, 0)
+
+    @classmethod
+    def at_entry(cls, uri: str, folder: str, entry: int) -> DeltaLog:
+        """The log as it was after an entry of Delta's log, for reading; nothing is guarded."""
+        from deltalake import DeltaTable
+
+        log = cls.__new__(cls)
+        log.name, log.folder, log._uri, log._options = uri, folder, folder, None
+        log._guard, log._versions, log._is_suspect = None, (-1, (0, 0)), False
+        with log._readable():
+            log._table = DeltaTable(folder, version=entry)
+        log._check_format()
+        return log
 
     # --- opening
 
@@ -189,7 +216,7 @@ class DeltaLog:
 
     def _check_format(self) -> None:
         metadata = self._table.metadata()
-        self.id: str = str(metadata.id)
+        self.id = str(metadata.id)
         if metadata.name != _NAME:
             raise CatalogError(f"{self.name} is a Delta table, but not a Watchline catalog")
         found = (metadata.description or "").removeprefix("format ")
@@ -206,22 +233,67 @@ class DeltaLog:
         try:
             yield
         except (OSError, DeltaError, pa.ArrowException) as error:
+            for fault in self._faults():
+                raise self._damaged(fault) from error
             raise CatalogError(
                 f"the catalog at {self.name} cannot be opened or read: {_reason(error)}"
             ) from error
+
+    def _faults(self) -> Iterator[Fault]:
+        """Damaged entries of Delta's log, where they can be looked at."""
+        if self._guard is not None:
+            with suppress(OSError):
+                # A catalog that cannot be opened has not told its id.
+                record = self._guard.recorded(self.id or None)
+                yield from faults(self._guard.folder, record)
+
+    def _damaged(self, fault: object) -> CatalogDamaged:
+        # What Delta has in memory is not to be gone on from, even when the files are mended.
+        self._is_suspect = True
+        command = f"watchline --catalog {self.name} catalog"
+        return CatalogDamaged(
+            f"the catalog at {self.name} is damaged: {fault}. Nothing was changed. See what is left"
+            f" with `{command} check`, then mend it with `{command} repair`",
+            str(fault),
+        )
 
     # --- reading
 
     def versions(self) -> tuple[int, int]:
         with self._readable():
-            self._refresh()
-            return self._known_versions()
+            return self._whole_versions()
 
-    def _known_versions(self) -> tuple[int, int]:
+    def _whole_versions(self) -> tuple[int, int]:
+        """The oldest and newest version, after a look that found nothing missing."""
+        last = self._versions[1][1]
+        for look in (self._refresh, self._reopen):
+            # First the record, then the log: what the one has the other must have.
+            record = None if self._guard is None else self._guard.recorded(self.id)
+            look()
+            oldest, newest = self.known_versions()
+            fault = self._fault_of_entry(record)
+            if fault is None and newest < max(last, record.version if record else 0):
+                fault = f"version {newest + 1} was there and is gone"
+            if fault is None:
+                return oldest, newest
+        raise self._damaged(fault)
+
+    def _fault_of_entry(self, record: Record | None) -> object:
+        """What is wrong with the newest entry of Delta's log, None if nothing is."""
+        entry = self._table.version()
+        if self._guard is not None:
+            return self._guard.fault(record, entry)
+        # An object store writes an entry whole or not at all; but somebody may have emptied it.
+        if entry != self._checked_entry and not self._table.history(1):
+            return Fault(entry, "is empty")
+        self._checked_entry = entry
+        return None
+
+    def known_versions(self) -> tuple[int, int]:
         """The oldest and newest version of the snapshot we hold."""
         # Looking up a transaction costs milliseconds: only when the table has moved.
         if self._versions[0] != self._table.version():
-            marks = self._mark(_OLDEST), self._mark(_TRANSACTION)
+            marks = self._mark(_OLDEST), self._mark(TRANSACTION)
             self._versions = self._table.version(), marks
         return self._versions[1]
 
@@ -231,6 +303,11 @@ class DeltaLog:
     def _refresh(self) -> None:
         from deltalake.exceptions import DeltaError
 
+        changed = self._guard is not None and self._guard.is_changed(self._table.version())
+        if changed or self._is_suspect:
+            # Delta would go on from what it has in memory, whatever became of the files.
+            self._reopen()
+            return
         try:
             self._table.update_incremental()
         except DeltaError:
@@ -241,17 +318,22 @@ class DeltaLog:
         from deltalake import DeltaTable
 
         self._table = DeltaTable(self._uri, storage_options=self._options)
+        self._is_suspect, self._versions = False, (-1, self._versions[1])
 
     def read(self, after: int, upto: int) -> pa.Table:
         if upto <= after:
             return SCHEMA.empty_table()
         with self._readable():
             try:
-                return self._read(after, upto)
+                rows = self._read(after, upto)
             except FileNotFoundError:
                 # Merged and cleaned away since our last look at the table.
                 self._refresh()
-                return self._read(after, upto)
+                rows = self._read(after, upto)
+            kept = max(after, self.known_versions()[0])
+        if (fault := _fault_of_rows(rows, kept, upto)) is not None:
+            raise self._damaged(fault)
+        return rows
 
     def _read(self, after: int, upto: int) -> pa.Table:
         if self.folder is None:
@@ -278,24 +360,33 @@ class DeltaLog:
     # --- writing
 
     def append(self, version: int, rows: pa.Table) -> None:
-        oldest, newest = self._known_versions()
+        oldest, newest = self.known_versions()
         # Merging files may have moved our snapshot past commits that the caller has not seen, and
-        # Delta only checks against what came after the snapshot.
-        if newest != version - 1:
+        # Delta only checks against what came after the snapshot. It does not look at the entry that
+        # the snapshot ends with.
+        if newest != version - 1 or not self._is_snapshot_on_disk():
             raise Conflict
         table = self._table
-        self._write(rows, "append", {_TRANSACTION: version})
+        self._write(rows, "append", {TRANSACTION: version})
         # A table that had to be opened anew may hold more than our commit: then it is asked again.
         if self._table is table:
             self._versions = table.version(), (oldest, version)
         self._tidy(version)
 
+    def _is_snapshot_on_disk(self) -> bool:
+        return self._guard is None or self._guard.is_unchanged(self._table.version())
+
     def rewrite(self, rows: pa.Table, oldest: int, version: int) -> None:
-        newest = self._known_versions()[1]
-        if newest != version:
+        newest = self.known_versions()[1]
+        if newest != version or not self._is_snapshot_on_disk():
             raise Conflict
         # Claiming the newest version again fails if another writer claims the next one meanwhile.
-        self._write(rows, "overwrite", {_TRANSACTION: newest, _OLDEST: oldest})
+        self._write(rows, "overwrite", {TRANSACTION: newest, _OLDEST: oldest})
+
+    def replace(self, rows: pa.Table, version: int) -> None:
+        """Let these rows be all there is, at a version that no other writer may have claimed; the
+        versions before it are forgotten."""
+        self._write(rows, "overwrite", {TRANSACTION: version, _OLDEST: version})
 
     def _write(self, rows: pa.Table, mode: str, marks: dict[str, int]) -> None:
         from deltalake import CommitProperties, Transaction, write_deltalake
@@ -325,12 +416,17 @@ class DeltaLog:
                 self._secure(self.folder, rows)
             except OSError as error:
                 raise self._unwritable(error) from error
+            self._record(marks[TRANSACTION])
+
+    def _record(self, version: int) -> None:
+        if self._guard is not None:
+            self._guard.record(self.id, self._table.version(), version)
 
     def _secure(self, folder: str, rows: pa.Table) -> None:
         """Force the commit to disk; take it back if it went into a gap that cleaning had left."""
         version = self._table.version()
-        if not os.path.exists(_entry(folder, version - 1)) and not self._is_committed(rows):
-            os.unlink(_entry(folder, version))
+        if not os.path.exists(entry_path(folder, version - 1)) and not self._is_committed(rows):
+            os.unlink(entry_path(folder, version))
             raise Conflict
         _sync_commit(folder, version)
 
@@ -355,6 +451,7 @@ class DeltaLog:
             self._merge_files()
             if version % CLEAN_VERSIONS == 0:
                 self._delete_unreferenced()
+            self._record(self.known_versions()[1])
         except (OSError, DeltaError):
             self._refresh()
 
@@ -378,9 +475,10 @@ class DeltaLog:
         from deltalake.exceptions import DeltaError
 
         try:
-            self._refresh()
+            self._whole_versions()
             self._merge_files()
             self._delete_unreferenced()
+            self._record(self.known_versions()[1])
         except (OSError, DeltaError) as error:
             raise self._unwritable(error) from error
 
@@ -391,7 +489,7 @@ def _no_hooks() -> Any:
     return PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
-def _local_folder(uri: str) -> str | None:
+def local_folder(uri: str) -> str | None:
     """The folder of a local catalog, None for an object store."""
     try:
         uri.encode()
@@ -407,10 +505,6 @@ def _local_folder(uri: str) -> str | None:
     return folder
 
 
-def _entry(folder: str, version: int) -> str:
-    return os.path.join(folder, "_delta_log", f"{version:020}.json")
-
-
 def _reason(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
 
@@ -419,7 +513,7 @@ def _sync_commit(folder: str, version: int) -> None:
     """Force a commit to the disk: its data files, its entry in Delta's log, and their folders."""
     import json
 
-    entry = _entry(folder, version)
+    entry = entry_path(folder, version)
     with open(entry, encoding="utf-8") as lines:
         actions = [json.loads(line) for line in lines]
     added = [os.path.join(folder, unquote(a["add"]["path"])) for a in actions if "add" in a]

@@ -8,31 +8,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from watchline import sql
 from watchline.catalog import Catalog, Queries
+from watchline.cli.catalog import catalog_group
 from watchline.cli.run import replay, run
-from watchline.cli.shared import Command, json_option
+from watchline.cli.shared import (
+    CATALOG_HELP,
+    Command,
+    catalog_option,
+    catalog_path,
+    json_option,
+)
 from watchline.errors import InvalidQuery
 from watchline.model import Query, Stream, interval_sql, name_sql
 from watchline.sql.syntax import QuerySyntax, StreamSyntax
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-_CATALOG_HELP = "Folder or object-store URL of the catalog; also WATCHLINE_CATALOG."
-
-
-def catalog_option(command: F) -> F:
-    """`--catalog`, after the subcommand as well as before it."""
-    option = click.option("--catalog", metavar="PATH", help=_CATALOG_HELP)
-    return option(command)
-
 
 file_option = click.option(
     "--file",
@@ -44,14 +39,11 @@ file_option = click.option(
 
 
 def _open(catalog: str | None, create: bool = False) -> Catalog:
-    path = catalog or click.get_current_context().find_root().params.get("catalog")
-    if not path:
-        raise click.UsageError("name the catalog with --catalog PATH or WATCHLINE_CATALOG")
-    return Catalog(path, create=create)
+    return Catalog(catalog_path(catalog), create=create)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--catalog", metavar="PATH", envvar="WATCHLINE_CATALOG", help=_CATALOG_HELP)
+@click.option("--catalog", metavar="PATH", envvar="WATCHLINE_CATALOG", help=CATALOG_HELP)
 @click.version_option(package_name="watchline")
 def cli(catalog: str | None) -> None:
     """Standing queries over live data.
@@ -67,6 +59,7 @@ def cli(catalog: str | None) -> None:
 
 cli.add_command(run)
 cli.add_command(replay)
+cli.add_command(catalog_group)
 
 
 @cli.group()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from watchline.errors import WatchlineError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CATALOG_HELP = "Folder or object-store URL of the catalog; also WATCHLINE_CATALOG."
 
 
 class Mistake(click.ClickException):
@@ -37,3 +42,17 @@ class Command(click.Command):
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def catalog_option(command: F) -> F:
+    """`--catalog`, after the subcommand as well as before it."""
+    option = click.option("--catalog", metavar="PATH", help=CATALOG_HELP)
+    return option(command)
+
+
+def catalog_path(catalog: str | None) -> str:
+    """The catalog as it is named after the subcommand, before it, or in the environment."""
+    path = catalog or click.get_current_context().find_root().params.get("catalog")
+    if not path:
+        raise click.UsageError("name the catalog with --catalog PATH or WATCHLINE_CATALOG")
+    return str(path)

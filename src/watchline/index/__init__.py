@@ -21,6 +21,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from watchline.errors import InvalidQuery
@@ -41,7 +42,7 @@ from watchline.index.scan import ScanIndex
 from watchline.index.spatialjoin import SpatialJoinIndex
 from watchline.index.twophase import TwoPhaseIndex
 
-__all__ = ["Index", "Matches", "build"]
+__all__ = ["Index", "Matches", "build", "estimate"]
 
 _CLASSES: tuple[type[Index], ...] = (
     ScanIndex,
@@ -73,6 +74,23 @@ def build(
 
     `ids` are int64, 0 … n-1 if not given; `tuning` are the options of the kind.
     """
+    boxes = checked_boxes(lo, hi, ids)
+    index = _empty(kind, boxes.lo.shape[1], tuning)
+    index.insert(boxes.ids, boxes.lo, boxes.hi)
+    return index
+
+
+def estimate(
+    kind: str,
+    lo: npt.NDArray[np.float64],
+    hi: npt.NDArray[np.float64],
+    **tuning: Any,
+) -> float:
+    """Nanoseconds that a row costs by the model of this kind over the boxes (n, d), none built."""
+    return _empty(kind, lo.shape[1], tuning).estimate(lo, hi)
+
+
+def _empty(kind: str, dims: int, tuning: dict[str, Any]) -> Index:
     if kind not in _KINDS:
         raise InvalidQuery(f"there is no index {kind!r}; there is {', '.join(sorted(_KINDS))}")
     options = [name for name in signature(_KINDS[kind]).parameters if name != "dims"]
@@ -80,7 +98,4 @@ def build(
         if name not in options:
             taken = f"it takes {', '.join(options)}" if options else "it takes none"
             raise InvalidQuery(f"index {kind!r} does not take the option {name!r}; {taken}")
-    boxes = checked_boxes(lo, hi, ids)
-    index = _KINDS[kind](boxes.lo.shape[1], **tuning)
-    index.insert(boxes.ids, boxes.lo, boxes.hi)
-    return index
+    return _KINDS[kind](dims, **tuning)

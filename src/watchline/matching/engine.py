@@ -3,8 +3,9 @@
 Invariant: (row, query) comes out once, exactly if the row satisfies the query's WHERE and INSIDE.
 The cost of a row is the boxes of its key values, plus the residues of its candidates.
 
-A `Matcher` is a stack of plans, the oldest the largest. A new version adds a small plan for what it
-registered and a mark on what it dropped; when the small ones have grown, all become one again.
+A `PairMatcher` is a stack of plans, the oldest the largest. A new version adds a small plan for
+what it registered and a mark on what it dropped; when the small ones have grown, all become one
+again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def slice(self, start: int, length: int) -> Pairs:
+        return Pairs(self.rows[start : start + length], self.ids.slice(start, length))
 
 
 @dataclass(frozen=True)
@@ -102,10 +106,10 @@ class Layer:
         self.dead = int(len(self.alive) - self.alive.sum())
 
 
-M = TypeVar("M", bound="Matcher")
+M = TypeVar("M", bound="PairMatcher")
 
 
-class Matcher:
+class PairMatcher:
     """The EMIT MATCHES queries of one stream, at one version, ready for rows."""
 
     def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
@@ -192,6 +196,8 @@ class Matcher:
         """All pairs of a row and a query it satisfies."""
         columns = Columns(rows, self.stream)
         found = [_match_layer(layer, columns) for layer in self._layers]
+        if len(found) == 1:
+            return Pairs(*found[0])
         return Pairs(
             np.concatenate([rows_ for rows_, _ in found]),
             pa.concat_arrays([ids for _, ids in found]),

@@ -127,14 +127,23 @@ def plan(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Plan:
     boxes that are all of their query stand in parts of their own.
     """
     draft = _Draft(stream, apart=emit is Emit.CHANGES)
-    for entry in queries.entries.values():
-        query = entry.query
-        if query.emit is emit and not query.is_join and query.stream == stream.name:
-            draft.add(query)
-    for block in queries.blocks:
-        if block.emit is emit and block.stream == stream.name:
-            draft.add_block(block)
+    draft.add_all(queries, emit)
     return draft.finish(queries.version)
+
+
+def likely_plan(sample: Queries, times: int, queries: Queries, stream: Stream, emit: Emit) -> Plan:
+    """The plan for `queries` and others, of which a sample is known: each of the sample's boxes
+    stands for `times` boxes of its size nearby. Queries that move or rank stand for themselves."""
+    draft = _Draft(stream, apart=emit is Emit.CHANGES)
+    draft.add_all(sample, emit)
+    draft.multiply(times)
+    draft.add_all(queries, emit)
+    return draft.finish(queries.version)
+
+
+def keys_of(query: Query, stream: Stream) -> list[InRange | OneOf | None]:
+    """For each alternative of a query the equality that selects a sub-index, if there is one."""
+    return [_key_of(alternative, stream) for alternative in query.where]
 
 
 def plan_all(queries: Iterable[Query], stream: Stream) -> Plan:
@@ -190,8 +199,32 @@ class _Group:
         self.hi.append(hi)
         self.numbers.append(numbers)
 
+    def multiply(self, times: int) -> None:
+        """Make `times` boxes of each, at random distances up to the next box along each axis, so
+        that borders crowd no more than those of the boxes that they stand for."""
+        lo, hi = np.concatenate(self.lo), np.concatenate(self.hi)
+        plain = [axis.type in (Type.DOUBLE, Type.TIMESTAMP) for axis in self.axes]
+        steps = _gaps(np.where(np.isfinite(lo), lo, hi)) * plain
+        lo, hi, steps = (np.repeat(side, times, axis=0) for side in (lo, hi, steps))
+        shift = np.random.default_rng(0).random(lo.shape) * steps
+        moved = lo + shift < hi + shift
+        self.lo, self.hi = [np.where(moved, lo + shift, lo)], [np.where(moved, hi + shift, hi)]
+        self.codes = [np.repeat(np.concatenate(self.codes), times)]
+        self.numbers = [np.repeat(np.concatenate(self.numbers), times)]
+
     def __len__(self) -> int:
         return sum(map(len, self.numbers))
+
+
+def _gaps(values: Doubles) -> Doubles:
+    """How far the next larger value of the same column is; 0 for the last, and where none is."""
+    order = np.argsort(values, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        steps = np.diff(ordered, axis=0, append=ordered[-1:])
+    gaps = np.empty_like(values)
+    np.put_along_axis(gaps, order, np.where(np.isfinite(steps), steps, 0.0), axis=0)
+    return gaps
 
 
 # Whether its boxes are whole, and the key.
@@ -221,6 +254,22 @@ class _Draft:
         self._codes: dict[Attribute, dict[Any, int]] = defaultdict(dict)
         self._groups: dict[_Below, dict[tuple[Attribute, ...], _Group]] = defaultdict(dict)
 
+    def add_all(self, queries: Queries, emit: Emit) -> None:
+        """Take in the queries over the stream alone that emit this."""
+        for entry in queries.entries.values():
+            query = entry.query
+            if query.emit is emit and not query.is_join and query.stream == self._stream.name:
+                self.add(query)
+        for block in queries.blocks:
+            if block.emit is emit and block.stream == self._stream.name:
+                self.add_block(block)
+
+    def multiply(self, times: int) -> None:
+        """Let each box that was taken in stand for so many."""
+        for groups in self._groups.values():
+            for group in groups.values():
+                group.multiply(times)
+
     def add(self, query: Query) -> None:
         number = self._queries
         used = {a.name for a in query.attributes()}
@@ -237,7 +286,7 @@ class _Draft:
             self._add_conjunction(alternative, query, number)
 
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
-        key = self._key_of(alternative)
+        key = _key_of(alternative, self._stream)
         codes = self._coded(key.attribute, _key_values(key)) if key else [-1]
         sides, residual = self._split(alternative, key, limits.MAX_KEY_VALUES // len(codes))
         region = query.region
@@ -262,23 +311,6 @@ class _Draft:
 
     def _group(self, whole: bool, key: Attribute | None, axes: tuple[Attribute, ...]) -> _Group:
         return self._groups[whole, key].setdefault(axes, _Group(axes))
-
-    def _key_of(self, alternative: Conjunction) -> InRange | OneOf | None:
-        """The equality that selects a sub-index: the object id's if there is one."""
-        found: InRange | OneOf | None = None
-        for atom in alternative.atoms:
-            if isinstance(atom, OneOf) and atom.attribute.type is Type.STRING:
-                if len(atom.values) > limits.MAX_KEY_VALUES:
-                    continue
-                if found is None or atom.attribute.name == self._stream.object:
-                    found = atom
-            elif (
-                isinstance(atom, InRange)
-                and atom.attribute.name == self._stream.object
-                and atom.range.hi - atom.range.lo == 1
-            ):
-                return atom
-        return found
 
     def _split(
         self, alternative: Conjunction, key: InRange | OneOf | None, most: int
@@ -427,6 +459,24 @@ class _Draft:
         runs[found] = np.arange(len(found))
         starts = np.append(firsts, len(numbers)).astype(np.int64)
         return Part(whole, key, axes, runs, starts, lo[:, order], hi[:, order], numbers[order])
+
+
+def _key_of(alternative: Conjunction, stream: Stream) -> InRange | OneOf | None:
+    """The equality that selects a sub-index: the object id's if there is one."""
+    found: InRange | OneOf | None = None
+    for atom in alternative.atoms:
+        if isinstance(atom, OneOf) and atom.attribute.type is Type.STRING:
+            if len(atom.values) > limits.MAX_KEY_VALUES:
+                continue
+            if found is None or atom.attribute.name == stream.object:
+                found = atom
+        elif (
+            isinstance(atom, InRange)
+            and atom.attribute.name == stream.object
+            and atom.range.hi - atom.range.lo == 1
+        ):
+            return atom
+    return found
 
 
 def _divided(

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from watchline.evaluate import Columns
 from watchline.index import Index, build
+from watchline.index import estimate as model_cost
 from watchline.index.result import search
 from watchline.index.scan import scan_runs
 from watchline.index.tuning import scan_cost
@@ -165,7 +166,7 @@ def index_over(part: Part, run: int) -> Index:
 def estimate(part: Part, run: int) -> tuple[str, float]:
     """The kind of index for a run, and nanoseconds a row by its model, without building it."""
     lo, hi, kind, tuning = _indexed(part, run)
-    return kind, build(kind, lo[:1], hi[:1], **tuning).estimate(lo, hi)
+    return kind, model_cost(kind, lo, hi, **tuning)
 
 
 def _indexed(part: Part, run: int) -> tuple[Doubles, Doubles, str, dict[str, Any]]:

@@ -16,18 +16,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
-from watchline.catalog import Queries
+from watchline.catalog import CatalogLike, opened_catalog
 from watchline.errors import InvalidQuery
-from watchline.model import Emit, Keep, Stream
+from watchline.matching import agreed
+from watchline.model import Keep, Stream
 from watchline.spark.frames import (
     SPARK,
-    CatalogLike,
     absolute,
     check_alone,
     check_frame,
     check_schema,
     checked_shards,
-    opened_catalog,
     quoted,
     reference,
     with_versions,
@@ -60,7 +59,7 @@ def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
     version = opened.version
     declared = opened.stream(stream, version)
     check_schema(df.schema, declared)
-    columns = selected(opened.queries(version), declared, df.columns)
+    columns = agreed(opened.queries(version), declared) or tuple(df.columns)
     task = MatchTask(ref, stream, columns, None if df.isStreaming else version)
     schema = st.StructType(
         [st.StructField("query_id", st.StringType()), *(df.schema[name] for name in columns)]
@@ -157,15 +156,3 @@ def spark_schema(stream: Stream) -> st.StructType:
         "reason": st.StringType(),
     }
     return st.StructType([st.StructField(name, kind) for name, kind in {**own, **of}.items()])
-
-
-def selected(queries: Queries, stream: Stream, columns: list[str]) -> tuple[str, ...]:
-    """The columns that come out: those all queries select, or else the whole row."""
-    lists = {
-        None if e.query.select is None else tuple(a.name for a in e.query.select)
-        for e in queries.on(stream.name).entries.values()
-        if e.query.emit is Emit.MATCHES and not e.query.is_join
-    }
-    boxes = any(b.stream == stream.name and b.emit is Emit.MATCHES for b in queries.blocks)
-    agreed = lists.pop() if len(lists) == 1 and not boxes else None
-    return tuple(columns) if agreed is None else tuple(dict.fromkeys(agreed))

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from os import PathLike, fspath
-from typing import Union
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -17,12 +15,11 @@ from pyspark.sql import types as st
 
 from watchline.catalog import Catalog
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
-from watchline.model import Stream, Type
+from watchline.evaluate import check_columns
+from watchline.model import Attribute, Stream, Type
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import WAKE
 from watchline.spark.versions import VersionSource
-
-CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType)
 _FITS: dict[Type, tuple[type[st.DataType], ...]] = {
@@ -89,14 +86,6 @@ def absolute(folder: str | PathLike[str]) -> str:
     return fspath(folder) if "://" in fspath(folder) else os.path.abspath(folder)
 
 
-def opened_catalog(catalog: CatalogLike) -> Catalog:
-    if isinstance(catalog, Catalog):
-        return catalog
-    if isinstance(catalog, (str, PathLike)):
-        return Catalog(fspath(catalog), create=False)
-    return Catalog.of(catalog)
-
-
 def reference(catalog: Catalog) -> CatalogRef:
     """How workers find the catalog."""
     if catalog.uri is None:
@@ -112,24 +101,9 @@ def check_schema(
 ) -> None:
     """Refuse a DataFrame that is not the declared stream, naming all that is wrong."""
     types = {f.name: f.dataType for f in schema.fields}
-    wrong = []
-    for attribute in stream.attributes:
-        found = types.get(attribute.name)
-        if found is None:
-            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing")
-        elif not isinstance(found, _FITS[attribute.type]):
-            wrong.append(
-                f"column {attribute.name!r} is {found.simpleString()},"
-                f" not {attribute.type.value}: cast it"
-            )
-    wrong += [
-        f"column {name!r} is in the way of the result's own: rename it"
-        for name in own
-        if name in types
-    ]
-    if len(types) < len(schema.fields):
-        wrong.append("two columns have the same name: rename one")
-    if wrong:
-        raise SchemaMismatch(
-            f"the DataFrame does not fit stream {stream.name!r}: " + "; ".join(wrong)
-        )
+
+    def misfit(attribute: Attribute) -> str | None:
+        found = types[attribute.name]
+        return None if isinstance(found, _FITS[attribute.type]) else found.simpleString()
+
+    check_columns("the DataFrame does", schema.names, misfit, stream, own)

@@ -16,19 +16,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
-from watchline.catalog import Catalog
+from watchline.catalog import Catalog, CatalogLike, opened_catalog
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.evaluate import ARROW
 from watchline.model import Stream, Type
 from watchline.spark.frames import (
     SPARK,
-    CatalogLike,
     absolute,
     check_alone,
     check_frame,
     check_schema,
     checked_shards,
-    opened_catalog,
     quoted,
     reference,
     with_versions,

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from watchline.catalog import Catalog, Commit, Queries
 from watchline.index.result import one_thread
-from watchline.matching import Base, Matcher, prepare
+from watchline.matching import Base, PairMatcher, matched, prepare
 from watchline.model import Stream
 from watchline.spark.place import CatalogRef
 from watchline.spark.share import shared
@@ -30,7 +29,7 @@ MAX_ROWS = 1_000_000
 
 _catalogs: dict[CatalogRef, Catalog] = {}
 _streams: dict[tuple[CatalogRef, str, int], Stream] = {}
-_matchers: dict[tuple[CatalogRef, str], Matcher] = {}
+_matchers: dict[tuple[CatalogRef, str], PairMatcher] = {}
 _watchers: dict[tuple[CatalogRef, str], Watcher] = {}
 
 
@@ -61,12 +60,12 @@ def stream_of(ref: CatalogRef, stream: str, version: int) -> Stream:
     return keep(_streams, (ref, stream, version), found, KEPT)
 
 
-def matcher_of(ref: CatalogRef, stream: str, version: int) -> Matcher:
+def matcher_of(ref: CatalogRef, stream: str, version: int) -> PairMatcher:
     """The worker's own matcher, at this version. What it starts from is shared by all workers."""
     known = _matchers.get((ref, stream))
     if known is None:
         sources = _base_at(ref, stream, prepare), _changes(ref)
-        known = Matcher.from_bases(stream, version, *sources)
+        known = PairMatcher.from_bases(stream, version, *sources)
         keep(_matchers, (ref, stream), known, KEPT)
     known.advance(version)
     return known
@@ -152,7 +151,5 @@ class MatchTask:
             with one_thread():
                 pairs = matcher.match(batch)
             for start in range(0, len(pairs), MAX_ROWS):
-                rows = pa.array(pairs.rows[start : start + MAX_ROWS].astype(np.int64))
-                chosen = [batch.column(name).take(rows) for name in self.columns]
-                ids = pairs.ids.slice(start, MAX_ROWS)
-                yield pa.RecordBatch.from_arrays([ids, *chosen], ["query_id", *self.columns])
+                piece = matched(pairs.slice(start, MAX_ROWS), batch, self.columns)
+                yield from piece.to_batches()

@@ -8,21 +8,47 @@ from collections.abc import Iterable
 from watchline.catalog import Queries
 from watchline.hooks import PlanLines
 from watchline.model import Query
+from watchline.tracking.explain import Scale, estimated
+from watchline.tracking.sampling import are_few, sample_beside
 from watchline.windowjoin import Half, halves, way_of
 
 Key = tuple[object, ...]
 
 
 def join_planner(queries: Queries) -> PlanLines:
-    """Plans once; what comes back tells of each join."""
-    joins = {e.id: e.query for e in queries.entries.values() if e.query.is_join}
-    parts = {i: halves(query) for i, query in joins.items() if len(query.sources) == 2}
-    shared = Counter(key for of in parts.values() for key in {_key(half) for half in of})
-    return lambda query_id: (
-        _pairs(parts[query_id], joins[query_id], shared)
-        if query_id in parts
-        else [_chain(joins[query_id])]
-    )
+    """Gives the lines of each join. All queries are looked at once if they are few."""
+    if are_few(queries):
+        shared = _shared(queries)
+        return lambda query_id: _lines(queries[query_id], shared, Scale())
+    return lambda query_id: _likely_lines(queries, query_id)
+
+
+def _likely_lines(queries: Queries, query_id: str) -> list[str]:
+    query = queries[query_id]
+    sample = sample_beside(query, queries)
+    shared = _shared(sample.queries)
+    # The query shares its directions with itself, too.
+    counts = Counter({key: sample.times * count for key, count in shared.items()})
+    counts.update({_key(half) for half in _halves(query)})
+    return [
+        *_lines(query, counts, Scale(sample.times, exact=False)),
+        estimated(sample.queries, queries),
+    ]
+
+
+def _shared(queries: Queries) -> Counter[Key]:
+    """How many queries there are of each direction."""
+    joins = (e.query for e in queries.entries.values() if e.query.is_join)
+    return Counter(key for query in joins for key in {_key(half) for half in _halves(query)})
+
+
+def _halves(query: Query) -> list[Half]:
+    return halves(query) if len(query.sources) == 2 else []
+
+
+def _lines(query: Query, shared: Counter[Key], scale: Scale) -> list[str]:
+    parts = _halves(query)
+    return _pairs(parts, query, shared, scale) if parts else [_chain(query)]
 
 
 def _key(half: Half) -> Key:
@@ -30,21 +56,16 @@ def _key(half: Half) -> Key:
     return (half.streams, half.positions, half.links, type(half.window))
 
 
-def _pairs(parts: Iterable[Half], query: Query, shared: Counter[Key]) -> list[str]:
+def _pairs(parts: Iterable[Half], query: Query, shared: Counter[Key], scale: Scale) -> list[str]:
     lines = []
     for half in parts:
         who, partner = (query.sources[i].alias for i in half.positions)
         lines.append(
             f"  planned as  a row of {who} meets {partner} {half.window!r}: {way_of(half, partner)}"
         )
-        others = shared[_key(half)] - 1
-        with_ = "no other query" if not others else f"{others:,} other quer{_plural(others)}"
-        lines.append(f"  shared with {with_}")
+        others = scale.count(shared[_key(half)] - 1, "other query", "other queries")
+        lines.append(f"  shared with {others}")
     return lines
-
-
-def _plural(count: int) -> str:
-    return "y" if count == 1 else "ies"
 
 
 def _chain(query: Query) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.catalog import Catalog, Commit
+from watchline.catalog import Catalog, CatalogLike, Commit, opened_catalog
 from watchline.errors import (
     InvalidQuery,
     InvalidState,
@@ -88,6 +88,8 @@ class Feed:
 class Joiner:
     """Follows the joins of a catalog over these streams; `version` is where to start.
 
+    `catalog` is a Catalog, its path, or SQL statements.
+
     One of several `parts` has its part of the queries and gets all rows. `times` says how often a
     stream may stand in FROM, where more than today's queries need. `method` is how pairs are found:
     all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone.
@@ -95,7 +97,7 @@ class Joiner:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: CatalogLike,
         streams: Sequence[str],
         version: int | None = None,
         *,
@@ -105,9 +107,10 @@ class Joiner:
         method: str = "bits",
         pieces: int | None = None,
     ):
-        version = catalog.version if version is None else version
-        declared = [catalog.stream(name, version) for name in _checked_names(streams)]
-        self._start(catalog, declared, version, (part, parts), _builder(method, pieces))
+        opened = opened_catalog(catalog)
+        version = opened.version if version is None else version
+        declared = [opened.stream(name, version) for name in _checked_names(streams)]
+        self._start(opened, declared, version, (part, parts), _builder(method, pieces))
         ours = self._joins(version)
         self._slots = self._slots_of(list(ours.values()), times or {})
         self.schema = self._schema_of()
@@ -419,7 +422,7 @@ class Joiner:
     @classmethod
     def restore(
         cls,
-        catalog: Catalog,
+        catalog: CatalogLike,
         streams: Sequence[str],
         blob: bytes,
         *,
@@ -433,7 +436,8 @@ class Joiner:
         names = _checked_names(streams)
         if "joins" not in head:
             raise InvalidState("the state is one of a tracker, not of joins")
-        blobs.check_catalog(head["catalog"], catalog.identity)
+        opened = opened_catalog(catalog)
+        blobs.check_catalog(head["catalog"], opened.identity)
         if head["part"] != [part, parts]:
             raise InvalidState(
                 f"the state is part {head['part'][0]} of {head['part'][1]}, not {part} of {parts}"
@@ -443,7 +447,7 @@ class Joiner:
             raise InvalidState("the state belongs to other streams: name those, or start anew")
         joiner = cls.__new__(cls)
         build = _builder(method, pieces)
-        joiner._start(catalog, declared, head["version"], (part, parts), build)
+        joiner._start(opened, declared, head["version"], (part, parts), build)
         joiner._take_over(head, tables)
         return joiner
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog import Catalog
+from watchline.catalog import CatalogLike, opened_catalog
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base
@@ -70,13 +70,15 @@ _ALL = (3, FIRST)
 class Tracker(Bounded):
     """Follows one stream of a catalog; `version` is the one to start from, the newest if None.
 
-    Which objects it keeps is as the stream declares it, unless it is said here: see `Keep`.
+    `catalog` is a Catalog, its path, or SQL statements. Which objects are kept is as the stream
+    declares it, unless it is said here: see `Keep`.
     """
 
     def __init__(
-        self, catalog: Catalog, stream: str, version: int | None = None, **keep: Unpack[Keeping]
+        self, catalog: CatalogLike, stream: str, version: int | None = None, **keep: Unpack[Keeping]
     ):
-        self._start(Watcher(catalog, stream, version), catalog.identity, 1, Keep(**keep))
+        opened = opened_catalog(catalog)
+        self._start(Watcher(opened, stream, version), opened.identity, 1, Keep(**keep))
 
     @classmethod
     def over(
@@ -320,11 +322,12 @@ class Tracker(Bounded):
 
     @classmethod
     def restore(
-        cls, catalog: Catalog, stream: str, blob: bytes, **keep: Unpack[Keeping]
+        cls, catalog: CatalogLike, stream: str, blob: bytes, **keep: Unpack[Keeping]
     ) -> Tracker:
         """The tracker whose snapshot this is, of the same catalog and stream."""
-        saved = Saved.of(blob, catalog.identity, stream)
-        watcher = Watcher(catalog, stream, saved.head["version"])
+        opened = opened_catalog(catalog)
+        saved = Saved.of(blob, opened.identity, stream)
+        watcher = Watcher(opened, stream, saved.head["version"])
         return cls.resume(watcher, saved, keep=Keep(**keep))
 
     @classmethod

@@ -27,7 +27,7 @@ from watchline.evaluate import Columns
 from watchline.matching import (
     Base,
     Layer,
-    Matcher,
+    PairMatcher,
     Plan,
     base_of,
     living,
@@ -103,7 +103,7 @@ class QueryFlips(NamedTuple):
     lifetimes: Integers
 
 
-class Watcher(Matcher):
+class Watcher(PairMatcher):
     """The EMIT CHANGES queries of one stream, ready for moves."""
 
     _used: frozenset[str] | None

@@ -1,0 +1,105 @@
+"""`wl.Matcher`: rows in, matches out, without Spark.
+
+What a row of the result looks like is decided here, for Spark's workers as well: `query_id` and
+the row's own columns, or those that all queries select.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from watchline.catalog import CatalogLike, Queries, opened_catalog
+from watchline.errors import SchemaMismatch, UnknownVersion
+from watchline.evaluate import check_rows
+from watchline.matching.engine import PairMatcher, Pairs
+from watchline.model import Emit, Stream
+
+QUERY_ID = "query_id"
+
+
+class Matcher:
+    """The EMIT MATCHES queries of one stream of a catalog, which meet each row on its own.
+
+    `catalog` is a Catalog, its path, or SQL statements; `version` is where to start, the newest if
+    None. Nothing is kept of the rows.
+    """
+
+    def __init__(self, catalog: CatalogLike, stream: str, version: int | None = None):
+        opened = opened_catalog(catalog)
+        self._pairs = PairMatcher(opened, stream, version)
+        self._selected = agreed(opened.queries(self.version), self.stream)
+        self._counts: Counter[str] = Counter()
+        self._checked: tuple[pa.Schema, Stream] | None = None
+
+    @property
+    def version(self) -> int:
+        """The catalog's version whose queries are matched."""
+        return self._pairs.version
+
+    @property
+    def stream(self) -> Stream:
+        """The stream as it is declared at this version."""
+        return self._pairs.stream
+
+    def match(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
+        """Each row once for every query it satisfies: `query_id`, and the row's own columns.
+
+        Where all queries selected the same attributes when the matcher was made, only those columns
+        come out, as from `wl.matches`. The order is not specified. NULL and NaN fail the conditions
+        on them. Refused rows (`SchemaMismatch`) are not counted.
+        """
+        self._check(rows)
+        found = self._pairs.match(rows)
+        self._counts["rows"] += rows.num_rows
+        self._counts["matches"] += len(found)
+        columns = rows.schema.names if self._selected is None else self._selected
+        return matched(found, rows, columns)
+
+    def _check(self, rows: object) -> None:
+        if not isinstance(rows, (pa.Table, pa.RecordBatch)):
+            raise SchemaMismatch(
+                f"rows come as a pyarrow Table or RecordBatch, not as {type(rows).__name__}"
+            )
+        known = self._checked
+        if known is None or known[1] is not self.stream or not known[0].equals(rows.schema):
+            check_rows(rows.schema, self.stream, own=(QUERY_ID,))
+            self._checked = rows.schema, self.stream
+
+    def advance_to(self, version: int) -> None:
+        """Follow the catalog to a version, or go back to one: rows meet its queries from now on."""
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise UnknownVersion(f"a version is a whole number, not {version!r}")
+        self._pairs.advance(version)
+
+    def stats(self) -> dict[str, int]:
+        """The version, its queries, and what was counted since the matcher was made."""
+        return {
+            "version": self.version,
+            "queries": len(self._pairs),
+            "rows": self._counts["rows"],
+            "matches": self._counts["matches"],
+        }
+
+
+def agreed(queries: Queries, stream: Stream) -> tuple[str, ...] | None:
+    """The columns that all EMIT MATCHES queries over the stream select; None if they disagree, or
+    select whole rows."""
+    lists = {
+        None if e.query.select is None else tuple(a.name for a in e.query.select)
+        for e in queries.on(stream.name).entries.values()
+        if e.query.emit is Emit.MATCHES and not e.query.is_join
+    }
+    boxes = any(b.stream == stream.name and b.emit is Emit.MATCHES for b in queries.blocks)
+    names = lists.pop() if len(lists) == 1 and not boxes else None
+    return None if names is None else tuple(dict.fromkeys(names))
+
+
+def matched(pairs: Pairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> pa.Table:
+    """The query of each pair, and these columns of its row."""
+    # All columns at once: for a single row the calls cost more than the work.
+    chosen = rows.select(columns).take(pa.array(pairs.rows.astype(np.int64, copy=False)))
+    return pa.Table.from_arrays([pairs.ids, *chosen.columns], [QUERY_ID, *columns])
