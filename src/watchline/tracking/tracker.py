@@ -27,11 +27,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog import Catalog
+from watchline.catalog import Call, Catalog, warn_unanswered
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base
-from watchline.model import Keep, Stream
+from watchline.model import Emit, Keep, Stream
 from watchline.moving.merge import Timeline
 from watchline.moving.tables import FIRST
 from watchline.tracking import blob as blobs
@@ -70,13 +70,16 @@ _ALL = (3, FIRST)
 class Tracker(Bounded):
     """Follows one stream of a catalog; `version` is the one to start from, the newest if None.
 
-    Which objects it keeps is as the stream declares it, unless it is said here: see `Keep`.
+    Which objects it keeps is as the stream declares it, unless it is said here: see `Keep`. Queries
+    of the stream that do not emit changes are not answered: an `UnansweredWarning` names them.
     """
 
     def __init__(
         self, catalog: Catalog, stream: str, version: int | None = None, **keep: Unpack[Keeping]
     ):
         self._start(Watcher(catalog, stream, version), catalog.identity, 1, Keep(**keep))
+        call = Call.of(Emit.CHANGES, stream)
+        warn_unanswered(catalog.queries(self.version), call, "wl.Tracker")
 
     @classmethod
     def over(
@@ -366,6 +369,7 @@ class Tracker(Bounded):
             "newest": self._newest,
             "objects": len(self),
             "answers": self._counts["answers"],
+            "unanswered": self._watcher.unanswered,
             **self.counted(),
             "rejected_by": dict(self._rejects),
             "shadow": self._shadows.total,
