@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from watchline import border, evaluate, index, model, roads, sql
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
-    from watchline.spark import changes, joins, matches, session
+    from watchline.spark import changes, counters, joins, matches, session
     from watchline.tracking import Joiner, Tracker
 
 
@@ -73,6 +73,7 @@ __all__ = [
     "__version__",
     "border",
     "changes",
+    "counters",
     "evaluate",
     "index",
     "joins",
@@ -101,6 +102,7 @@ _FUNCTIONS = {
     "Joiner": "tracking",
     "Tracker": "tracking",
     "changes": "spark",
+    "counters": "spark",
     "joins": "spark",
     "matches": "spark",
     "session": "spark",

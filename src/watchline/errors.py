@@ -104,7 +104,7 @@ class QuerySyntaxError(WatchlineError, ValueError):
 
 
 class WatchlineWarning(UserWarning):
-    """The root of all warnings that Watchline gives: the call goes on, but not as you may expect."""
+    """The root of all warnings that Watchline gives: a call goes on, but leaves something out."""
 
 
 class UnansweredWarning(WatchlineWarning):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 import click
 
-from watchline.errors import WatchlineError
+from watchline.errors import WatchlineError, WatchlineWarning
 
 
 class Mistake(click.ClickException):
@@ -14,6 +17,30 @@ class Mistake(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         click.echo(f"error: {self.message}", err=True)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Our warnings as one line on standard error, each time they are given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", WatchlineWarning)
+        shown = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, WatchlineWarning):
+                click.echo(f"warning: {message}", err=True)
+            else:
+                shown(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 class Command(click.Command):

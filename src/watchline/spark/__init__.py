@@ -2,6 +2,8 @@
 
 - settings.py: a SparkSession with the settings Watchline needs
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
+- counters.py: counters of a result, on the driver; counting.py: as tasks write them
+- selecting.py: the columns of a result, where queries have SELECT lists
 - joined.py: DataFrames of several streams in, joined rows out; frames.py: what both share
 - place.py: where other processes find the catalog
 - worker.py: what runs in Spark's Python workers, and what they keep between tasks
@@ -22,13 +24,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from watchline.spark.counters import counters
     from watchline.spark.dataframe import changes, matches
     from watchline.spark.joined import joins
     from watchline.spark.settings import session
 
-__all__ = ["changes", "joins", "matches", "session"]
+__all__ = ["changes", "counters", "joins", "matches", "session"]
 
-_HOMES = {"changes": "dataframe", "joins": "joined", "matches": "dataframe", "session": "settings"}
+_HOMES = {
+    "changes": "dataframe",
+    "counters": "counters",
+    "joins": "joined",
+    "matches": "dataframe",
+    "session": "settings",
+}
 
 
 def __getattr__(name: str) -> Any:

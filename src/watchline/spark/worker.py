@@ -17,6 +17,7 @@ from watchline.catalog import Catalog, Commit, Queries
 from watchline.index.result import one_thread
 from watchline.matching import Base, Matcher, prepare
 from watchline.model import Stream
+from watchline.spark.counting import COUNTS, COUNTS_TYPE, as_json, counters_alone
 from watchline.spark.place import CatalogRef
 from watchline.spark.share import shared
 from watchline.tracking import Watcher, prepare_changes
@@ -136,7 +137,8 @@ def micro_batch() -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class MatchTask:
-    """The function that `mapInArrow` runs: rows in, `query_id` and the chosen columns out.
+    """The function that `mapInArrow` runs: rows in, `query_id` and the chosen columns out, and at
+    the end one row that has nothing but counters.
 
     `version` is None for a stream, whose micro-batches each have their own.
     """
@@ -148,11 +150,19 @@ class MatchTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = matcher_of(self.ref, self.stream, batch_version(self.ref, self.version))
+        seen, schema = 0, None
         for batch in batches:
+            seen += batch.num_rows
+            of_rows = [batch.schema.field(name) for name in self.columns]
+            schema = pa.schema([("query_id", pa.string()), *of_rows])
             with one_thread():
                 pairs = matcher.match(batch)
             for start in range(0, len(pairs), MAX_ROWS):
                 rows = pa.array(pairs.rows[start : start + MAX_ROWS].astype(np.int64))
                 chosen = [batch.column(name).take(rows) for name in self.columns]
                 ids = pairs.ids.slice(start, MAX_ROWS)
-                yield pa.RecordBatch.from_arrays([ids, *chosen], ["query_id", *self.columns])
+                uncounted = pa.nulls(len(ids), COUNTS_TYPE)
+                yield pa.RecordBatch.from_arrays([ids, *chosen, uncounted], [*schema.names, COUNTS])
+        if schema is not None:
+            counts = as_json({"rows": seen, "unanswered": matcher.unanswered})
+            yield counters_alone(pa.array([counts], COUNTS_TYPE), schema)

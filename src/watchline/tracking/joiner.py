@@ -164,11 +164,9 @@ class Joiner:
         build: Build,
     ) -> None:
         """Of these streams, without rows and queries."""
-        self._part, self._parts = part
-        if not 0 <= self._part < self._parts:
-            raise InvalidQuery(
-                f"there is no part {self._part} of {self._parts}: parts count from 0"
-            )
+        self.part, self._parts = part
+        if not 0 <= self.part < self._parts:
+            raise InvalidQuery(f"there is no part {self.part} of {self._parts}: parts count from 0")
         self._catalog, self._build, self.version = catalog, build, version
         self._feeds = {stream.name: Feed.of(stream) for stream in streams}
         self._clock: int | None = None
@@ -201,7 +199,7 @@ class Joiner:
     def _not_answered(self, queries: Queries) -> pa.Array:
         """The ids of this part's queries that are not answered."""
         ids = all_ids(unanswered(queries, self.call).values())
-        return ids.filter(pa.array(shards_of(ids, self._parts) == self._part))
+        return ids.filter(pa.array(shards_of(ids, self._parts) == self.part))
 
     def _is_ours(self, query: Query) -> bool:
         return all(source.stream in self._feeds for source in query.sources)
@@ -235,7 +233,7 @@ class Joiner:
 
     def _begin(self, query: Query) -> None:
         """The life of a query begins; only those of this part are kept."""
-        mine = int(shards_of(pa.array([query.id], pa.string()), self._parts)[0]) == self._part
+        mine = int(shards_of(pa.array([query.id], pa.string()), self._parts)[0]) == self.part
         if not mine:
             return
         needed = Counter(source.stream for source in query.sources)
@@ -451,7 +449,7 @@ class Joiner:
             "joins": [repr(feed.stream) for feed in self._feeds.values()],
             "catalog": self._catalog.identity,
             "version": self.version,
-            "part": [self._part, self._parts],
+            "part": [self.part, self._parts],
             "slots": [list(slot) for slot in self._slots],
             "first": [feed.first for feed in self._feeds.values()],
             "newest": [feed.newest for feed in self._feeds.values()],

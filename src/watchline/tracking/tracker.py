@@ -371,7 +371,6 @@ class Tracker(Bounded):
             "answers": self._counts["answers"],
             "unanswered": self._watcher.unanswered,
             **self.counted(),
-            "rejected_by": dict(self._rejects),
             "shadow": self._shadows.total,
             "accuracy": self._accuracy(),
             "least": min(accuracies.values(), default=1.0),
@@ -379,9 +378,10 @@ class Tracker(Bounded):
             "bytes": self._bytes_of_objects() + self._shadows.nbytes,
         }
 
-    def counted(self) -> dict[str, int]:
+    def counted(self) -> dict[str, Any]:
         """What only grows."""
-        return {name: self._counts[name] for name in COUNTED}
+        counts = {name: self._counts[name] for name in COUNTED}
+        return {**counts, "rejected_by": dict(self._rejects)}
 
 
 class Saved(NamedTuple):
