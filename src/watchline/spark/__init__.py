@@ -2,7 +2,7 @@
 
 - settings.py: a SparkSession with the settings Watchline needs
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
-- counters.py: counters of a result, on the driver; counting.py: as tasks write them
+- observing.py: counters of a result, on the driver; counting.py: as tasks write them
 - selecting.py: the columns of a result, where queries have SELECT lists
 - joined.py: DataFrames of several streams in, joined rows out; frames.py: what both share
 - place.py: where other processes find the catalog
@@ -24,16 +24,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from watchline.spark.counters import counters
     from watchline.spark.dataframe import changes, matches
     from watchline.spark.joined import joins
+    from watchline.spark.observing import counters
     from watchline.spark.settings import session
 
 __all__ = ["changes", "counters", "joins", "matches", "session"]
 
 _HOMES = {
     "changes": "dataframe",
-    "counters": "counters",
+    "counters": "observing",
     "joins": "joined",
     "matches": "dataframe",
     "session": "settings",

@@ -1,6 +1,6 @@
 """Counters as tasks write them: JSON in a column of its own, beside rows or in a row of its own.
 
-`counters.py` is the driver's side: Spark combines those of all tasks there.
+`observing.py` is the driver's side: Spark combines those of all tasks there.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ rows meet the queries in `worker.MatchTask`, without a shuffle. For changes they
 router, a shuffle by shard, and the shards' trackers: `routing.RouteTask`, `shard.ShardTask`. Where
 objects have points a second shuffle by query and `merging.MergeTask` follow. Batch and streaming
 DataFrames take the same way, but for who calls the tracker. Counters travel beside the rows, and
-are observed at the end of the way (`counters.py`).
+are observed at the end of the way (`observing.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pyspark.sql import types as st
 from watchline.catalog import Call, Catalog, warn_unanswered
 from watchline.errors import InvalidQuery
 from watchline.model import Emit, Keep, Stream
-from watchline.spark.counters import NAME, Kinds, Observed, with_counters
 from watchline.spark.counting import COUNTS
 from watchline.spark.frames import (
     SPARK,
@@ -38,6 +37,7 @@ from watchline.spark.frames import (
     with_versions,
 )
 from watchline.spark.merging import MergeTask
+from watchline.spark.observing import NAME, Kinds, Observed, with_counters
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
 from watchline.spark.selecting import agreed
 from watchline.spark.shard import COUNTERS, GAUGES, LEAST, SAME, SENT_DDL, ShardTask, UnpackTask

@@ -20,10 +20,10 @@ from watchline.catalog import Catalog
 from watchline.config import Job, Source
 from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
 from watchline.model import Keep, Stream
-from watchline.spark.counters import counters
 from watchline.spark.dataframe import changes_of, matches_of
 from watchline.spark.frames import checked_shards, partitions, quoted
 from watchline.spark.joined import joins_of
+from watchline.spark.observing import counters
 
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
 _NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")

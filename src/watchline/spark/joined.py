@@ -20,7 +20,6 @@ from watchline.catalog import Catalog, warn_unanswered
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.evaluate import ARROW
 from watchline.model import Stream, Type
-from watchline.spark.counters import Kinds, Observed, with_counters
 from watchline.spark.frames import (
     SPARK,
     CatalogLike,
@@ -45,6 +44,7 @@ from watchline.spark.joining import (
     JoinRouteTask,
     JoinTask,
 )
+from watchline.spark.observing import Kinds, Observed, with_counters
 from watchline.spark.routing import WAKE
 from watchline.spark.selecting import agreed
 from watchline.spark.shard import UnpackTask

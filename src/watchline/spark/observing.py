@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -135,7 +135,7 @@ def _free_name(df: DataFrame, name: str) -> str:
     """The name under which a stream's progress has the counters; an operator that follows another
     one in the same query has a number."""
     plan = _plan(df)
-    names = (name, *(f"{name} {number}" for number in count(2)))
+    names = chain([name], (f"{name} {number}" for number in count(2)))
     return next(free for free in names if f"CollectMetrics {free}," not in plan)
 
 
