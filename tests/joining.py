@@ -184,7 +184,6 @@ class Twin:
         self.ledger = JoinLedger([JoinStream(n, "id", "ts", ATTRIBUTES[n]) for n in streams])
         self.times = Counter(times or {})
         self.asked: dict[str, Asked] = {}
-        self.unanswered = 0
         self.pairs = 0
         for asked in queries:
             self.commit(asked)
@@ -228,9 +227,12 @@ class Twin:
             self.ledger.drop(asked.id)
             if asked.times() <= self._room():
                 self.ledger.register(asked.spec)
-            elif set(asked.times()) <= set(self.streams):
-                self.unanswered += 1
             self.follow()
+
+    @property
+    def unanswered(self) -> int:
+        """The joins of now that read other streams, or one more often than there are columns."""
+        return sum(not asked.times() <= self._room() for asked in self.asked.values())
 
     def _room(self) -> Counter[str]:
         return Counter({name: max(1, self.times[name]) for name in self.streams})

@@ -29,11 +29,14 @@ from watchline.errors import (
     InvalidState,
     QuerySyntaxError,
     SchemaMismatch,
+    SelectWarning,
+    UnansweredWarning,
     UnknownAttribute,
     UnknownQuery,
     UnknownStream,
     UnknownVersion,
     WatchlineError,
+    WatchlineWarning,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from watchline.border import BorderIndex
     from watchline.catalog import Catalog
     from watchline.matching import Matcher
-    from watchline.spark import changes, joins, matches, session
+    from watchline.spark import changes, counters, joins, matches, session
     from watchline.tracking import Joiner, Tracker
 
 
@@ -62,15 +65,19 @@ __all__ = [
     "Matcher",
     "QuerySyntaxError",
     "SchemaMismatch",
+    "SelectWarning",
     "Tracker",
+    "UnansweredWarning",
     "UnknownAttribute",
     "UnknownQuery",
     "UnknownStream",
     "UnknownVersion",
     "WatchlineError",
+    "WatchlineWarning",
     "__version__",
     "border",
     "changes",
+    "counters",
     "evaluate",
     "index",
     "joins",
@@ -100,6 +107,7 @@ _FUNCTIONS = {
     "Matcher": "matching",
     "Tracker": "tracking",
     "changes": "spark",
+    "counters": "spark",
     "joins": "spark",
     "matches": "spark",
     "session": "spark",

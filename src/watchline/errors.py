@@ -114,6 +114,18 @@ class QuerySyntaxError(WatchlineError, ValueError):
         )
 
 
+class WatchlineWarning(UserWarning):
+    """The root of all warnings that Watchline gives: a call goes on, but leaves something out."""
+
+
+class UnansweredWarning(WatchlineWarning):
+    """Some queries of the catalog are not answered by the call; the message says which and why."""
+
+
+class SelectWarning(WatchlineWarning):
+    """SELECT lists differ between queries that share a result, so all attributes come out."""
+
+
 def _one_column_each(text: str) -> str:
     """Control characters would shift the caret (or drive the terminal): show each as one blank."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -137,19 +138,33 @@ def refused(folder: Path, text: str, message: str) -> None:
 def test_run_and_replay(folder: Path) -> None:
     """A live run in small batches and a replay in one write the same; then others are refused."""
     wanted = right(fleet(FILES * ROWS, KIND))
+    Catalog(folder / "catalog").execute("CREATE QUERY plain AS SELECT * FROM cars WHERE x < 50")
+    unanswered = "warning: 1 query is not answered by wl.changes: 'plain' (EMIT MATCHES: use"
+    (folder / "job.toml").write_text(JOB + '"spark.sql.shuffle.partitions" = 200\n')
     done = finish(folder, "run", "--json")
     assert done.returncode == 0, done.stderr
+    assert next(line for line in done.stderr.splitlines() if "plain" in line).startswith(unanswered)
     batches = [json.loads(line) for line in done.stdout.splitlines()]
     assert [b["rows"] for b in batches] == [2 * ROWS] * (FILES // 2)
     assert sum(b["changes"] for b in batches) == len(wanted)
     assert sum(b["rejected"] for b in batches) > 5
+    assert {b["unanswered"] for b in batches} == {1}
+    reasons = sum((Counter(b["rejected_by"]) for b in batches), Counter())
+    assert reasons.total() == sum(b["rejected"] for b in batches)
+    assert {"no object id", "no time"} < set(reasons)
     assert f"400 rows, {len(wanted):,} changes, 5 batches" in done.stderr
+    assert f"{reasons.total()} rejected ({reasons.most_common(1)[0][1]} " in done.stderr
+    # As many tasks as shards, whatever the session says.
+    assert '"spark.sql.shuffle.partitions":"2"' in (folder / "checkpoint/offsets/0").read_text()
     same(written(folder), wanted)
     text = JOB.replace('"out"', '"again"').replace("maxFilesPerTrigger = 2", "")
     (folder / "job.toml").write_text(text.replace("shards = 2", "shards = 3"))
     done = finish(folder, "replay", "--json")
     assert done.returncode == 0, done.stderr
-    assert f'"changes": {len(wanted)}' in done.stdout
+    assert unanswered in done.stderr
+    counts = json.loads(done.stdout)
+    assert (counts["rows"], counts["changes"], counts["late"]) == (400, len(wanted), 0)
+    assert (counts["unanswered"], counts["rejected_by"]) == (1, reasons)
     same(told(ds.dataset(folder / "again", format="parquet").to_table()), wanted)
     # The checkpoint belongs to what it was made for.
     anew = "or start with a new checkpoint"

@@ -101,6 +101,7 @@ def test_run_and_replay(folder: Path) -> None:
     done = finish(folder, "replay")
     assert done.returncode == 0, done.stderr
     assert f"{right.total():,} pairs in" in done.stdout
+    assert f" from 242 rows, {joiner.stats()['rejected']} rejected (" in done.stdout
     assert joined(ds.dataset(folder / "again", format="parquet").to_table()) == right
     # The checkpoint belongs to what it was made for.
     (folder / "job.toml").write_text(JOB.replace("sources.s", "sources.t"))

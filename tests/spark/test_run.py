@@ -79,12 +79,16 @@ def test_run_and_replay(folder: Path) -> None:
     assert len(lines) == 10
     assert lines[0].split()[2:4] == ["50", "rows"]
     assert f"500 rows, {len(expected)} matches, 10 batches" in done.stderr
+    assert "warning: 1 query is not answered by wl.matches: 'quiet' (EMIT CHANGES:" in done.stderr
+    assert "Warning" not in done.stderr
+    assert lines[0].endswith("  1 unanswered")
     assert written(folder) == expected
     text = JOB.replace('"out"', '"again"').replace("{ maxFilesPerTrigger = 1 }", "{}")
     (folder / "job.toml").write_text(text)
     done = finish(folder, "replay", "--json")
     assert done.returncode == 0, done.stderr
     assert f'"matches": {len(expected)}' in done.stdout
+    assert '"rows": 500, "unanswered": 1' in done.stdout
     assert as_pairs(ds.dataset(folder / "again", format="parquet").to_table()) == expected
 
 

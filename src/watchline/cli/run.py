@@ -7,12 +7,14 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from watchline.catalog import Catalog
-from watchline.cli.shared import Command, json_option
+from watchline.cli.shared import Command, json_option, plain_warnings
 from watchline.config import Job, load
 from watchline.errors import InvalidQuery
 
@@ -52,7 +54,8 @@ def run(file: str, as_json: bool) -> None:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    query = spark_job.start(session, job)
+    with plain_warnings():
+        query = spark_job.start(session, job)
     click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
     show = _Display(as_json, job.found)
     last = -1
@@ -79,12 +82,15 @@ def replay(file: str, as_json: bool) -> None:
     from watchline.spark import job as spark_job
 
     start = time.monotonic()
-    count = spark_job.replay(session, job)
+    with plain_warnings():
+        counts = spark_job.replay(session, job)
     seconds = time.monotonic() - start
     if as_json:
-        click.echo(json.dumps({job.found: count, "seconds": round(seconds, 3)}))
+        told = {job.found: counts[job.found], "seconds": round(seconds, 3)}
+        click.echo(json.dumps(told | {k: v for k, v in counts.items() if k not in told}))
     else:
-        click.echo(f"{count:,} {job.found} in {seconds:.1f} s")
+        rows, found = f"{counts['rows']:,} rows", f"{counts[job.found]:,} {job.found}"
+        click.echo(f"{found} in {seconds:.1f} s from {rows}{_dropped(counts, ', ')}")
 
 
 def _session(job: Job) -> Any:
@@ -98,15 +104,29 @@ def _session(job: Job) -> Any:
     from watchline.spark.warming import warmed
 
     click.echo("starting Spark", err=True)
+    settings: dict[str, Any] = {key: str(value) for key, value in job.spark.items()}
     with warmed(Console(stderr=True), catalog, list(job.sources), job.emit, **job.keep):
-        made = session(**{key: str(value) for key, value in job.spark.items()})
+        made = session(**settings)
     # What goes wrong is reported once, by us; Spark would add pages of stack traces.
     made.sparkContext.setLogLevel("OFF")
     return made
 
 
-# Counters that are shown where there is something to count.
-_SHOWN = ("rejected", "late", "too_fast", "shed", "over_limit", "unanswered", "waiting")
+# Counters that are shown where there is something to count: those of the batch, and those of now.
+_OF_BATCH = ("rejected", "late", "too_fast", "shed", "over_limit")
+_OF_NOW = ("unanswered", "waiting")
+
+
+def _dropped(counts: Mapping[str, Any], separator: str) -> str:
+    """What was not processed or not answered, in words; rejected rows with their reasons."""
+    told = ""
+    for name in (*_OF_BATCH, *_OF_NOW):
+        if number := counts.get(name):
+            told += f"{separator}{number:,} {name.replace('_', ' ')}"
+            if name == "rejected" and (reasons := counts.get("rejected_by")):
+                most = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
+                told += f" ({', '.join(f'{n:,} {reason}' for reason, n in most)})"
+    return told
 
 
 class _Display:
@@ -117,6 +137,8 @@ class _Display:
         self._found = found
         self._live = sys.stdout.isatty() and not as_json
         self.rows = self.found = self.count = 0
+        self._totals: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
         self._start = time.monotonic()
 
     def batches(self, done: list[Any], last: int) -> int:
@@ -124,9 +146,16 @@ class _Display:
             self.rows += p.rows
             self.found += p.found
             self.count += 1
+            self._add(p.metrics)
             last = max(last, p.batch)
             self._show(p)
         return last
+
+    def _add(self, metrics: Mapping[str, Any]) -> None:
+        self._totals.update({name: metrics.get(name) or 0 for name in _OF_BATCH})
+        for name in _OF_NOW:
+            self._totals[name] = metrics.get(name) or 0
+        self._reasons.update(metrics.get("rejected_by") or {})
 
     def _show(self, p: Any) -> None:
         if self._json:
@@ -138,8 +167,7 @@ class _Display:
             f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._found}"
             f"  {p.seconds * 1e3:>7,.0f} ms  {p.rate:>11,.0f} rows/s"
         )
-        counts = {name: p.metrics.get(name) or 0 for name in _SHOWN}
-        line += "".join(f"  {n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+        line += _dropped(p.metrics, "  ")
         accuracy = p.metrics.get("accuracy")
         if accuracy is not None and accuracy < 1:
             line += f"  accuracy {100 * accuracy:.1f} %"
@@ -158,4 +186,5 @@ class _Display:
     def summary(self) -> str:
         seconds = time.monotonic() - self._start
         rows, found = f"{self.rows:,} rows", f"{self.found:,} {self._found}"
-        return f"{rows}, {found}, {self.count:,} batches in {seconds:.1f} s"
+        dropped = _dropped({**self._totals, "rejected_by": self._reasons}, ", ")
+        return f"{rows}, {found}, {self.count:,} batches in {seconds:.1f} s{dropped}"

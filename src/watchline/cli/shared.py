@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO, TypeVar
 
 import click
 
-from watchline.errors import WatchlineError
+from watchline.errors import WatchlineError, WatchlineWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,6 +21,30 @@ class Mistake(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         click.echo(f"error: {self.message}", err=True)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Our warnings as one line on standard error, each time they are given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", WatchlineWarning)
+        shown = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, WatchlineWarning):
+                click.echo(f"warning: {message}", err=True)
+            else:
+                shown(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 class Command(click.Command):

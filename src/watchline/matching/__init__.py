@@ -8,7 +8,7 @@ matcher.py `wl.Matcher`: rows -> matches as users get them
 """
 
 from watchline.matching.engine import Base, Layer, PairMatcher, Pairs, base_of, match, prepare
-from watchline.matching.matcher import Matcher, agreed, matched
+from watchline.matching.matcher import Matcher, matched
 from watchline.matching.plan import (
     Part,
     Plan,
@@ -31,7 +31,6 @@ __all__ = [
     "Part",
     "Plan",
     "Residue",
-    "agreed",
     "base_of",
     "is_static",
     "keys_of",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog import Catalog, Commit, Queries
+from watchline.catalog import Catalog, Commit, Queries, Unanswered
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns, contains, holds
 from watchline.matching.plan import Plan, Residue, plan
@@ -147,9 +147,15 @@ class PairMatcher:
         self.stream = base.stream
         self.version = version
         self._layers = [Layer(base)]
+        self._unanswered = Unanswered(base.plan.unanswered)
 
     def __len__(self) -> int:
         return sum(int(layer.alive.sum()) for layer in self._layers)
+
+    @property
+    def unanswered(self) -> int:
+        """How many queries of the stream are not answered here."""
+        return len(self._unanswered)
 
     def advance(self, version: int) -> None:
         """Move to another version: forward by its commits, or anew where that is not possible."""
@@ -185,6 +191,7 @@ class PairMatcher:
             for layer in self._layers:
                 layer.drop(ids)
         added = self._prepare(commit.added, self.stream)
+        self._unanswered.step(commit.dropped, added.plan.unanswered)
         if len(added.plan):
             self._layers.append(Layer(added))
         return added

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from watchline.catalog import CatalogLike, Queries, opened_catalog
+from watchline.catalog import Call, CatalogLike, agreed, opened_catalog, warn_unanswered
 from watchline.errors import SchemaMismatch, UnknownVersion
 from watchline.evaluate import check_rows
 from watchline.matching.engine import PairMatcher, Pairs
@@ -25,13 +25,16 @@ class Matcher:
     """The EMIT MATCHES queries of one stream of a catalog, which meet each row on its own.
 
     `catalog` is a Catalog, its path, or SQL statements; `version` is where to start, the newest if
-    None. Nothing is kept of the rows.
+    None. Nothing is kept of the rows. Queries of the stream that emit changes are not answered: an
+    `UnansweredWarning` names them.
     """
 
     def __init__(self, catalog: CatalogLike, stream: str, version: int | None = None):
         opened = opened_catalog(catalog)
         self._pairs = PairMatcher(opened, stream, version)
-        self._selected = agreed(opened.queries(self.version), self.stream)
+        queries, call = opened.queries(self.version), Call.of(Emit.MATCHES, stream)
+        warn_unanswered(queries, call, "wl.Matcher")
+        self._selected = agreed(queries, call, "wl.Matcher")
         self._counts: Counter[str] = Counter()
         self._checked: tuple[pa.Schema, Stream] | None = None
 
@@ -80,22 +83,10 @@ class Matcher:
         return {
             "version": self.version,
             "queries": len(self._pairs),
+            "unanswered": self._pairs.unanswered,
             "rows": self._counts["rows"],
             "matches": self._counts["matches"],
         }
-
-
-def agreed(queries: Queries, stream: Stream) -> tuple[str, ...] | None:
-    """The columns that all EMIT MATCHES queries over the stream select; None if they disagree, or
-    select whole rows."""
-    lists = {
-        None if e.query.select is None else tuple(a.name for a in e.query.select)
-        for e in queries.on(stream.name).entries.values()
-        if e.query.emit is Emit.MATCHES and not e.query.is_join
-    }
-    boxes = any(b.stream == stream.name and b.emit is Emit.MATCHES for b in queries.blocks)
-    names = lists.pop() if len(lists) == 1 and not boxes else None
-    return None if names is None else tuple(dict.fromkeys(names))
 
 
 def matched(pairs: Pairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> pa.Table:

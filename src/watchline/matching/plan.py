@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.catalog import BoxBlock, Queries
+from watchline.catalog import BoxBlock, Call, Queries, all_ids, unanswered
 from watchline.evaluate import ARROW
 from watchline.matching import limits
 from watchline.model import (
@@ -115,6 +115,8 @@ class Plan:
     uses: tuple[frozenset[str], ...]
     # The queries that move or rank have no boxes; these are all that is known of them.
     moving: Moving
+    # The queries of the stream that emit something else, or join it.
+    unanswered: pa.Array
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -128,7 +130,8 @@ def plan(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Plan:
     """
     draft = _Draft(stream, apart=emit is Emit.CHANGES)
     draft.add_all(queries, emit)
-    return draft.finish(queries.version)
+    missed = unanswered(queries, Call.of(emit, stream.name))
+    return draft.finish(queries.version, all_ids(missed.values()))
 
 
 def likely_plan(sample: Queries, times: int, queries: Queries, stream: Stream, emit: Emit) -> Plan:
@@ -138,7 +141,7 @@ def likely_plan(sample: Queries, times: int, queries: Queries, stream: Stream, e
     draft.add_all(sample, emit)
     draft.multiply(times)
     draft.add_all(queries, emit)
-    return draft.finish(queries.version)
+    return draft.finish(queries.version, all_ids(()))
 
 
 def keys_of(query: Query, stream: Stream) -> list[InRange | OneOf | None]:
@@ -151,7 +154,7 @@ def plan_all(queries: Iterable[Query], stream: Stream) -> Plan:
     draft = _Draft(stream, apart=False)
     for query in queries:
         draft.add(query)
-    return draft.finish(0)
+    return draft.finish(0, all_ids([]))
 
 
 def narrowed(made: Plan, queries: Integers) -> Plan:
@@ -256,12 +259,13 @@ class _Draft:
 
     def add_all(self, queries: Queries, emit: Emit) -> None:
         """Take in the queries over the stream alone that emit this."""
+        call = Call.of(emit, self._stream.name)
         for entry in queries.entries.values():
             query = entry.query
-            if query.emit is emit and not query.is_join and query.stream == self._stream.name:
+            if call.answers(tuple(source.stream for source in query.sources), query.emit):
                 self.add(query)
         for block in queries.blocks:
-            if block.emit is emit and block.stream == self._stream.name:
+            if call.answers((block.stream,), block.emit):
                 self.add_block(block)
 
     def multiply(self, times: int) -> None:
@@ -399,7 +403,7 @@ class _Draft:
     def _residue_number(self, residue: Residue) -> int:
         return self._residues.setdefault(residue, len(self._residues)) if residue else -1
 
-    def finish(self, version: int) -> Plan:
+    def finish(self, version: int, unanswered: pa.Array) -> Plan:
         several = np.zeros(self._queries, dtype=np.bool_)
         several[self._several] = True
         return Plan(
@@ -417,6 +421,7 @@ class _Draft:
             use=_joined(self._use, np.int64),
             uses=tuple(self._uses),
             moving=moving(self._moving, self._stream),
+            unanswered=unanswered,
         )
 
     def _parts(self) -> Iterator[Part]:

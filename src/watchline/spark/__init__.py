@@ -2,6 +2,8 @@
 
 - settings.py: a SparkSession with the settings Watchline needs
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
+- observing.py: counters of a result, on the driver; counting.py: as tasks write them
+- selecting.py: the columns of a result, where queries have SELECT lists
 - joined.py: DataFrames of several streams in, joined rows out; frames.py: what both share
 - place.py: where other processes find the catalog
 - worker.py: what runs in Spark's Python workers, and what they keep between tasks
@@ -25,13 +27,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from watchline.spark.dataframe import changes, matches
     from watchline.spark.joined import joins
+    from watchline.spark.observing import counters
     from watchline.spark.settings import session
     from watchline.spark.warming import warm_up
 
-__all__ = ["changes", "joins", "matches", "session", "warm_up"]
+__all__ = ["changes", "counters", "joins", "matches", "session", "warm_up"]
 
 _HOMES = {
     "changes": "dataframe",
+    "counters": "observing",
     "joins": "joined",
     "matches": "dataframe",
     "session": "settings",

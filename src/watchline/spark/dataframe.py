@@ -4,7 +4,8 @@ The driver checks the DataFrame against the declared stream and chooses the colu
 rows meet the queries in `worker.MatchTask`, without a shuffle. For changes they go through a
 router, a shuffle by shard, and the shards' trackers: `routing.RouteTask`, `shard.ShardTask`. Where
 objects have points a second shuffle by query and `merging.MergeTask` follow. Batch and streaming
-DataFrames take the same way, but for who calls the tracker.
+DataFrames take the same way, but for who calls the tracker. Counters travel beside the rows, and
+are observed at the end of the way (`observing.py`).
 """
 
 from __future__ import annotations
@@ -12,17 +13,26 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
-from watchline.catalog import CatalogLike, opened_catalog
+from watchline.catalog import (
+    Call,
+    Catalog,
+    CatalogLike,
+    agreed,
+    opened_catalog,
+    warn_unanswered,
+)
 from watchline.errors import InvalidQuery
-from watchline.matching import agreed
-from watchline.model import Keep, Stream
+from watchline.model import Emit, Keep, Stream
+from watchline.spark.counting import COUNTS
 from watchline.spark.frames import (
     SPARK,
     absolute,
+    by_shard,
     check_alone,
     check_frame,
     check_schema,
@@ -32,39 +42,64 @@ from watchline.spark.frames import (
     with_versions,
 )
 from watchline.spark.merging import MergeTask
+from watchline.spark.observing import NAME, Kinds, Observed, with_counters
 from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
-from watchline.spark.shard import COUNTERS, COUNTS, GAUGES, LEAST, SENT_DDL, ShardTask, UnpackTask
+from watchline.spark.shard import COUNTERS, GAUGES, LEAST, SAME, SENT_DDL, ShardTask, UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.spark.worker import MatchTask
 from watchline.tracking import change_schema
+from watchline.tracking.changes import OWN
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from watchline.tracking.tracker import Keeping
 
-_COUNTS = st.StructField(COUNTS, st.ArrayType(st.DoubleType()))
+_COUNTS = st.StructField(COUNTS, st.StringType())
+_OF_MATCHES = Kinds(sums=("rows",), most=("unanswered",))
+_OF_CHANGES = Kinds((*COUNTERS, *GAUGES), SAME, LEAST, by_reason=True)
 
 
-def matches(df: DataFrame, catalog: CatalogLike, stream: str) -> DataFrame:
+def matches(df: DataFrame, catalog: CatalogLike, stream: str, *, counters: str = NAME) -> DataFrame:
     """The matches of a batch or streaming DataFrame: `query_id`, and the row's own columns.
 
     `catalog` is a Catalog, its path, or a list of SQL statements. Where all queries select the same
     attributes only those columns come out. A streaming result follows the catalog: each micro-batch
     uses the newest version when it first runs, and the same one if it is ever run again.
+
+    Counters of each micro-batch are in `query.lastProgress["observedMetrics"]["watchline"]`; where
+    a streaming query has several results in it, `counters` gives each another name. Those of a
+    batch result are what `wl.counters` gives.
     """
+    return matches_of(df, opened_catalog(catalog), stream, counters, stacklevel=3)
+
+
+def matches_of(
+    df: DataFrame,
+    catalog: Catalog,
+    stream: str,
+    counters: str = NAME,
+    every: bool = False,
+    stacklevel: int = 2,
+) -> DataFrame:
+    """As `matches`; with `every` all columns come out, whatever queries select."""
     check_frame(df)
-    opened = opened_catalog(catalog)
-    ref = reference(opened)
-    version = opened.version
-    declared = opened.stream(stream, version)
-    check_schema(df.schema, declared)
-    columns = agreed(opened.queries(version), declared) or tuple(df.columns)
+    ref = reference(catalog)
+    version = catalog.version
+    declared = catalog.stream(stream, version)
+    check_schema(df.schema, declared, own=("query_id", COUNTS))
+    queries, call = catalog.queries(version), Call.of(Emit.MATCHES, stream)
+    missed = warn_unanswered(queries, call, "wl.matches", stacklevel)
+    chosen = None if every else agreed(queries, call, "wl.matches", stacklevel)
+    columns = tuple(df.columns) if chosen is None else chosen
     task = MatchTask(ref, stream, columns, None if df.isStreaming else version)
-    schema = st.StructType(
-        [st.StructField("query_id", st.StringType()), *(df.schema[name] for name in columns)]
+    # Rows that have nothing but counters have NULL in all other columns.
+    of_rows = [st.StructField(name, df.schema[name].dataType) for name in columns]
+    schema = st.StructType([st.StructField("query_id", st.StringType()), *of_rows, _COUNTS])
+    found = Observed(_OF_MATCHES, {"unanswered": missed}, counters).over(
+        df.mapInArrow(task, schema), fn.count_if(fn.col(COUNTS).isNull()).alias("matches")
     )
-    return df.mapInArrow(task, schema)
+    return with_counters(_without_counters(found))
 
 
 def changes(
@@ -78,26 +113,43 @@ def changes(
     """What enters (`sign` 1) and leaves (-1) the answers of the EMIT CHANGES queries.
 
     `query_id, sign, object_id, time, reason` and the declared attributes of the object's latest
-    row. `shards` is the number of parts that objects are dealt to, Spark's shuffle partitions if
-    not given; a checkpoint keeps its number. Large states are files in the folder `state`, which
-    all workers must reach; it is beside the catalog if not given. Counters of each micro-batch are
-    in `query.lastProgress["observedMetrics"]["watchline"]`. Which objects are kept is as the stream
-    declares it, unless `retain`, `cache`, `max_objects`, `max_bytes` or `shed` say otherwise.
+    row; where all queries select the same attributes, only those. `shards` is the number of parts
+    that objects are dealt to, Spark's shuffle partitions if not given; a checkpoint keeps its
+    number. Large states are files in the folder `state`, which all workers must reach; it is beside
+    the catalog if not given. Counters of each micro-batch are in
+    `query.lastProgress["observedMetrics"]["watchline"]`; those of a batch result are what
+    `wl.counters` gives. Which objects are kept is as the stream declares it, unless `retain`,
+    `cache`, `max_objects`, `max_bytes` or `shed` say otherwise.
 
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
-    check_frame(df)
     opened = opened_catalog(catalog)
-    ref = reference(opened)
-    version = opened.version
-    declared = opened.stream(stream, version)
+    return changes_of(df, opened, stream, shards, state, Keep(**keep), stacklevel=3)
+
+
+def changes_of(
+    df: DataFrame,
+    catalog: Catalog,
+    stream: str,
+    shards: int | None,
+    state: str | PathLike[str] | None,
+    keep: Keep,
+    every: bool = False,
+    stacklevel: int = 2,
+) -> DataFrame:
+    """As `changes`; with `every` all attributes come out, whatever queries select."""
+    check_frame(df)
+    ref = reference(catalog)
+    version = catalog.version
+    declared = catalog.stream(stream, version)
     check_schema(df.schema, declared, own=())
-    kept = Keep(**keep)
-    kept.of(declared)
+    keep.of(declared)
     schema = spark_schema(declared)
-    spark = df.sparkSession
-    shards = checked_shards(shards, spark)
+    shards = checked_shards(shards, df.sparkSession)
     check_alone(df)
+    queries, call = catalog.queries(version), Call.of(Emit.CHANGES, stream)
+    missed = warn_unanswered(queries, call, "wl.changes", stacklevel)
+    chosen = None if every else agreed(queries, call, "wl.changes", stacklevel)
     rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
     fixed = None if df.isStreaming else version
     if df.isStreaming and ref.uri is not None:
@@ -106,8 +158,8 @@ def changes(
     folder = None if state is None else absolute(state)
     # Only where there are points can there be nearest neighbours, and in one shard they are known.
     merged = shards > 1 and declared.point is not None
-    task = ShardTask(ref, stream, shards, fixed, folder, merged, kept)
-    grouped = routed.groupBy("shard")
+    task = ShardTask(ref, stream, shards, fixed, folder, merged, keep)
+    grouped = by_shard(routed, shards)
     if df.isStreaming:
         packed = grouped.applyInPandasWithState(
             task.stream_batch, SENT_DDL, STATE_DDL, "append", "NoTimeout"
@@ -115,13 +167,23 @@ def changes(
     else:
         # Spark counts the arguments of a method wrongly.
         packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
-    counted = df.isStreaming  # A batch may have several such operators, with counters of one name.
     columns = change_schema(declared)
+    if chosen is not None:
+        names = (*OWN, *chosen)
+        columns = pa.schema([columns.field(name) for name in names])
+        schema = st.StructType([schema[name] for name in names])
+    counted = Observed(_OF_CHANGES, {"unanswered": missed})
     if not merged:
-        return (_observed(packed) if counted else packed).mapInArrow(UnpackTask(columns), schema)
-    told = st.StructType([*schema.fields, *([_COUNTS] if counted else [])])
-    found = _by_target(packed, shards).mapInArrow(MergeTask(columns, counted), told)
-    return _observed(found).where(fn.col(COUNTS).isNull()).drop(COUNTS) if counted else found
+        unpacked = counted.over(packed).select("packed").mapInArrow(UnpackTask(columns), schema)
+        return with_counters(unpacked)
+    with_counts = st.StructType([*schema.fields, _COUNTS])
+    found = _by_target(packed, shards).mapInArrow(MergeTask(columns), with_counts)
+    return with_counters(_without_counters(counted.over(found)))
+
+
+def _without_counters(found: DataFrame) -> DataFrame:
+    """The rows of the result alone."""
+    return found.where(fn.col(COUNTS).isNull()).drop(COUNTS)
 
 
 def _by_target(packed: DataFrame, shards: int) -> DataFrame:
@@ -129,13 +191,6 @@ def _by_target(packed: DataFrame, shards: int) -> DataFrame:
     # The cast is there to have a projection: Spark cannot shuffle rows as its operator leaves them.
     keyed = packed.withColumn("target", fn.col("target").cast("int"))
     return keyed.repartition(shards, "target")
-
-
-def _observed(counted: DataFrame) -> DataFrame:
-    names = (*COUNTERS, *GAUGES)
-    sums = [fn.sum(fn.get(COUNTS, fn.lit(i)).cast("long")).alias(n) for i, n in enumerate(names)]
-    least = [fn.min(fn.get(COUNTS, fn.lit(len(names) + i))).alias(n) for i, n in enumerate(LEAST)]
-    return counted.observe("watchline", *sums, *least)
 
 
 def spark_schema(stream: Stream) -> st.StructType:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
@@ -37,6 +39,7 @@ SPARK: dict[Type, st.DataType] = {
     Type.TIMESTAMP: st.TimestampType(),
 }
 MAX_SHARDS = 4_096
+PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def check_frame(df: object) -> None:
@@ -45,11 +48,46 @@ def check_frame(df: object) -> None:
 
 
 def checked_shards(shards: int | None, spark: SparkSession) -> int:
+    """The number of shards: the user's own, or as many as Spark's shuffle partitions."""
     if shards is None:
-        return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        return int(spark.conf.get(PARTITIONS) or 1)
     if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
         raise InvalidQuery(f"shards must be a whole number from 1 to {MAX_SHARDS}, not {shards!r}")
     return shards
+
+
+def by_shard(routed: DataFrame, shards: int) -> GroupedData:
+    """The groups of the shuffle: each shard in a partition of its own.
+
+    In a batch this holds whatever the session says. The operator of a stream has a state, so Spark
+    gives it as many partitions as the session has when the query starts, and keeps the number in
+    the checkpoint: a session that would add empty tasks to every batch is refused.
+    """
+    if not routed.isStreaming:
+        return routed.repartition(shards, "shard").groupBy("shard")
+    spark = routed.sparkSession
+    partitions, context = checked_shards(None, spark), spark.sparkContext
+    # On one machine as many tasks as cores run beside each other: an empty one delays nobody.
+    beside = context.defaultParallelism if context.master.startswith("local") else 0
+    if partitions > max(shards, beside):
+        raise EngineError(
+            f"each batch would run {partitions} tasks for {shards} shards, because the session has"
+            f' {PARTITIONS} = {partitions}: say spark.conf.set("{PARTITIONS}", {shards}) before'
+            " you start the query; wl.session(shards=…) and watchline run do that"
+        )
+    return routed.groupBy("shard")
+
+
+@contextmanager
+def partitions(spark: SparkSession, shards: int) -> Iterator[None]:
+    """A session with as many shuffle partitions as shards. A query that is started meanwhile keeps
+    the number; the session has its own again afterwards."""
+    before = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, shards)
+    try:
+        yield
+    finally:
+        spark.conf.set(PARTITIONS, before)
 
 
 def check_alone(df: DataFrame) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +13,17 @@ from urllib.parse import quote, unquote
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as fn
+from pyspark.sql import DataFrame, SparkSession
 
 from watchline import errors
 from watchline.catalog import Catalog
 from watchline.config import Job, Source
 from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
-from watchline.model import Stream
-from watchline.spark.dataframe import changes, matches
-from watchline.spark.frames import checked_shards, quoted
-from watchline.spark.joined import joins
+from watchline.model import Keep, Stream
+from watchline.spark.dataframe import changes_of, matches_of
+from watchline.spark.frames import checked_shards, partitions, quoted
+from watchline.spark.joined import joins_of
+from watchline.spark.observing import counters
 
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
 _NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
@@ -37,7 +38,7 @@ class Progress:
     # Matches, changes or pairs, whichever the job emits.
     found: int
     seconds: float
-    # What was observed: for changes and joins all their counters.
+    # All counters of the batch.
     metrics: dict[str, Any]
 
     @property
@@ -87,10 +88,8 @@ def start(spark: SparkSession, job: Job) -> Any:
     """Start the stream; gives Spark's StreamingQuery."""
     catalog = Catalog(job.catalog, create=False)
     shards = claim_checkpoint(job, catalog, checked_shards(None, spark))
-    with clear_errors():
-        found = _found(spark, job, catalog, shards, streaming=True)
-        if job.emit == "matches":
-            found = found.observe("watchline", fn.count(fn.lit(1)).alias("matches"))
+    with clear_errors(), partitions(spark, shards):
+        found = _with_kept_columns(job, lambda every: _found(spark, job, catalog, shards, every))
         writer = found.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
         if job.checkpoint:
             writer = writer.option("checkpointLocation", job.checkpoint)
@@ -104,18 +103,57 @@ def start(spark: SparkSession, job: Job) -> Any:
 
 
 def _found(
-    spark: SparkSession, job: Job, catalog: Catalog, shards: int | None, streaming: bool
+    spark: SparkSession,
+    job: Job,
+    catalog: Catalog,
+    shards: int | None,
+    every: bool = False,
+    streaming: bool = True,
 ) -> DataFrame:
+    """The result of the job; with `every` all columns, whatever queries select."""
     frames = {
         name: read(spark, source, catalog.stream(name), streaming)
         for name, source in job.sources.items()
     }
     if job.emit == "matches":
-        return matches(frames[job.stream], catalog, job.stream)
+        return matches_of(frames[job.stream], catalog, job.stream, every=every)
     state = f"{job.checkpoint}/watchline-state" if job.checkpoint else None
     if job.emit == "joins":
-        return joins(frames, catalog, shards, state, job.times)
-    return changes(frames[job.stream], catalog, job.stream, shards, state, **job.keep)
+        return joins_of(frames, catalog, shards, state, job.times, every)
+    keep = Keep(**job.keep)
+    return changes_of(frames[job.stream], catalog, job.stream, shards, state, keep, every)
+
+
+def _with_kept_columns(job: Job, found: Callable[[bool], DataFrame]) -> DataFrame:
+    """The result with the columns that its checkpoint began with: queries that came since may have
+    other SELECT lists, and a sink has one schema."""
+    if not job.checkpoint or "://" in job.checkpoint:
+        return found(False)
+    mark = os.path.join(job.checkpoint, "watchline-columns")
+    if not os.path.exists(mark):
+        # Until there were marks, changes and joins came with all columns.
+        begun = os.path.isdir(os.path.join(job.checkpoint, "offsets"))
+        made = found(begun and job.emit != "matches")
+        write_mark(mark, json.dumps(made.columns))
+        return made
+    with open(mark, encoding="ascii") as file:
+        columns = json.load(file)
+    made = found(True)
+    if gone := [name for name in columns if name not in made.columns]:
+        raise InvalidState(
+            f"the result of the checkpoint {job.checkpoint} has a column {gone[0]!r}, which the"
+            " stream has no more: declare it as it was, or start with a new checkpoint"
+        )
+    return made.select(*map(quoted, columns))
+
+
+def write_mark(path: str, text: str) -> None:
+    """A small file that is complete before it has its name: a crash leaves no half of it."""
+    with open(f"{path}.new", "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.new", path)
 
 
 def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
@@ -132,12 +170,7 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
         emit = "matches" if job.emit == "matches" else f"{job.emit} {shards}"
         # A join's checkpoint knows its sources by their order alone.
         emit += f" {_names(job)}" if job.emit == "joins" else ""
-        # It is complete before it has its name: a crash leaves no half of it.
-        with open(f"{mark}.new", "w", encoding="ascii") as file:
-            file.write(f"{catalog.id} {emit}")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{mark}.new", mark)
+        write_mark(mark, f"{catalog.id} {emit}")
     with open(mark, encoding="ascii") as file:
         # A mark from before there were changes is the id alone.
         owner, emit, *more = [*file.read().split(), "matches"][:4]
@@ -168,22 +201,20 @@ def _names(job: Job) -> str:
     return ",".join(quote(name, safe="") for name in sorted(job.sources))
 
 
-def replay(spark: SparkSession, job: Job) -> int:
-    """The same over stored data, as a batch; gives the number of rows written."""
+def replay(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """The same over stored data, as a batch; gives all counters."""
     catalog = Catalog(job.catalog, create=False)
     with clear_errors():
-        df = _found(spark, job, catalog, job.shards or None, streaming=False)
+        found = _found(spark, job, catalog, job.shards or None, streaming=False)
         if job.sink.format == "console":
-            found = df.cache()
+            # All of it first: counters are those of the first action, and `show` reads a part.
+            found.cache().count()
             found.show(20, truncate=False)
-            return int(found.count())
-        # Counted on the way to the sink, so that the rows are not matched twice.
-        seen = Observation("written")
-        counted = df.observe(seen, fn.count(fn.lit(1)).alias("found"))
-        writer = counted.write.format(job.sink.format).options(**_texts(job.sink.options))
-        writer = writer.mode("errorifexists")
-        writer.save(job.sink.path) if job.sink.path else writer.save()
-        return int(seen.get["found"])
+        else:
+            writer = found.write.format(job.sink.format).options(**_texts(job.sink.options))
+            writer = writer.mode("errorifexists")
+            writer.save(job.sink.path) if job.sink.path else writer.save()
+        return counters(found)
 
 
 def progress(query: Any, after: int) -> list[Progress]:

@@ -12,17 +12,18 @@ from functools import reduce
 from os import PathLike
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
-from watchline.catalog import Catalog, CatalogLike, opened_catalog
+from watchline.catalog import Catalog, CatalogLike, agreed, opened_catalog, warn_unanswered
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.evaluate import ARROW
 from watchline.model import Stream, Type
 from watchline.spark.frames import (
     SPARK,
     absolute,
+    by_shard,
     check_alone,
     check_frame,
     check_schema,
@@ -32,8 +33,8 @@ from watchline.spark.frames import (
     with_versions,
 )
 from watchline.spark.joining import (
-    COUNTERS,
-    GAUGES,
+    OWN_COUNTERS,
+    OWN_GAUGES,
     ROUTED_DDL,
     SAME_COUNTERS,
     SAME_GAUGES,
@@ -41,13 +42,16 @@ from watchline.spark.joining import (
     JoinRouteTask,
     JoinTask,
 )
+from watchline.spark.observing import Kinds, Observed, with_counters
 from watchline.spark.routing import WAKE
-from watchline.spark.shard import COUNTS, UnpackTask
+from watchline.spark.shard import UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.tracking.joiner import Joiner
+from watchline.tracking.joining import columns_of
 from watchline.tracking.rows import TIME
 
 _OF_ARROW = {ARROW[kind]: spark for kind, spark in SPARK.items()} | {TIME: SPARK[Type.TIMESTAMP]}
+_KINDS = Kinds((*OWN_COUNTERS, *OWN_GAUGES), (*SAME_COUNTERS, *SAME_GAUGES), by_reason=True)
 
 
 def joins(
@@ -63,24 +67,46 @@ def joins(
     read others are not answered here. Out come `query_id` and, for each stream in the order given,
     its declared attributes as `<stream>_<attribute>`; NULL where a query does not read the stream.
     If a query has a stream in FROM several times, there are columns `<stream>2_<attribute>` and so
-    on, too: `times={"r": 2}` makes them for queries that are registered later.
+    on, too: `times={"r": 2}` makes them for queries that are registered later. Where all queries
+    select the same columns, only those come out.
 
     Rows count when all streams have come as far as they are. `shards` is the number of parts that
     queries are dealt to, Spark's shuffle partitions if not given; a checkpoint keeps its number.
     Large states are files in the folder `state`, which all workers must reach; it is beside the
     catalog if not given. Counters of each micro-batch are in
-    `query.lastProgress["observedMetrics"]["watchline"]`.
+    `query.lastProgress["observedMetrics"]["watchline"]`; those of a batch result are what
+    `wl.counters` gives.
 
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
+    return joins_of(streams, opened_catalog(catalog), shards, state, times, stacklevel=3)
+
+
+def joins_of(
+    streams: Mapping[str, DataFrame],
+    catalog: Catalog,
+    shards: int | None,
+    state: str | PathLike[str] | None,
+    times: Mapping[str, int] | None,
+    every: bool = False,
+    stacklevel: int = 2,
+) -> DataFrame:
+    """As `joins`; with `every` all attributes come out, whatever queries select."""
     frames = _checked_frames(streams)
-    opened = opened_catalog(catalog)
-    ref, version = reference(opened), opened.version
-    rows = {name: _rows(df, opened, name, version) for name, df in frames.items()}
+    ref, version = reference(catalog), catalog.version
+    rows = {name: _rows(df, catalog, name, version) for name, df in frames.items()}
     wanted = _checked_times(times)
-    schema = Joiner(opened, list(frames), version, times=wanted).schema
-    streaming = next(iter(frames.values())).isStreaming
-    shards = checked_shards(shards, next(iter(frames.values())).sparkSession)
+    joiner = Joiner.of_part(catalog, list(frames), version, times=wanted)
+    first = next(iter(frames.values()))
+    streaming, shards = first.isStreaming, checked_shards(shards, first.sparkSession)
+    queries = catalog.queries(version)
+    missed = warn_unanswered(queries, joiner.call, "wl.joins", stacklevel)
+    chosen = None
+    if not every:
+        chosen = agreed(queries, joiner.call, "wl.joins", stacklevel, columns_of)
+    schema = joiner.schema
+    if chosen is not None:
+        schema = pa.schema([schema.field(name) for name in ("query_id", *chosen)])
     # Always in the same order, however the user gives them: a checkpoint knows its sources by it.
     ordered = tuple(sorted(frames, key=str.encode))
     if streaming and ref.uri is not None:
@@ -92,25 +118,16 @@ def joins(
     ]
     folder = None if state is None else absolute(state)
     task = JoinTask(ref, ordered, shards, version, fixed, folder, tuple(wanted.items()))
-    grouped = reduce(DataFrame.union, routed).groupBy("shard")
+    grouped = by_shard(reduce(DataFrame.union, routed), shards)
     if streaming:
         packed = grouped.applyInPandasWithState(
             task.stream_batch, SENT_DDL, STATE_DDL, "append", "NoTimeout"
         )
-        # A batch may have several such operators, with counters of one name.
-        packed = packed.observe("watchline", *_counters())
     else:
         # Spark counts the arguments of a method wrongly.
         packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
-    return packed.mapInArrow(UnpackTask(schema), _spark_schema(schema))
-
-
-def _counters() -> list[Column]:
-    same = (*SAME_COUNTERS, *SAME_GAUGES)
-    return [
-        (fn.max if name in same else fn.sum)(fn.get(COUNTS, fn.lit(i)).cast("long")).alias(name)
-        for i, name in enumerate((*COUNTERS, *GAUGES))
-    ]
+    counted = Observed(_KINDS, {"unanswered": missed}).over(packed).select("packed")
+    return with_counters(counted.mapInArrow(UnpackTask(schema), _spark_schema(schema)))
 
 
 def _spark_schema(schema: pa.Schema) -> st.StructType:

@@ -19,9 +19,10 @@ import pandas as pd
 import pyarrow as pa
 
 from watchline.index.result import one_thread
+from watchline.spark.counting import BY_REASON, COUNTS, COUNTS_TYPE, as_json, since
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import from_ipc, rows_among, shard_keys, to_ipc
-from watchline.spark.shard import CHUNK, COUNTS, COUNTS_TYPE
+from watchline.spark.shard import CHUNK
 from watchline.spark.state import ShardState
 from watchline.spark.worker import batch_version, catalog_of, stream_of
 from watchline.tracking import Rejects, accepted
@@ -31,7 +32,7 @@ from watchline.tracking.joiner import Joiner
 # as long as the shard's own queries need); the others are summed. Counters are of the batch, gauges
 # of now.
 SAME_COUNTERS, SAME_GAUGES = ("rows", "rejected", "late"), ("kept", "waiting")
-OWN_COUNTERS, OWN_GAUGES = ("pairs", "unanswered"), ("queries", "bytes")
+OWN_COUNTERS, OWN_GAUGES = ("pairs",), ("queries", "unanswered", "bytes")
 COUNTERS, GAUGES = (*SAME_COUNTERS, *OWN_COUNTERS), (*SAME_GAUGES, *OWN_GAUGES)
 # What is shuffled: the key of a shard, the number of a stream, and rows, or a tick's rejects.
 ROUTED = pa.schema(
@@ -40,7 +41,7 @@ ROUTED = pa.schema(
 ROUTED_DDL = "shard int, stream int, rejects string, rows binary"
 # What shards send: their counters stand beside the first of their binaries.
 SENT = pa.schema([(COUNTS, COUNTS_TYPE), ("packed", pa.binary())])
-SENT_DDL = f"{COUNTS} array<double>, packed binary"
+SENT_DDL = f"{COUNTS} string, packed binary"
 
 
 @dataclass(frozen=True)
@@ -136,14 +137,15 @@ class JoinTask:
 
     def _done(self, joiner: Joiner, version: int, inbox: Inbox, last: bool) -> dict[str, list[Any]]:
         """Columns of `SENT`."""
-        before = joiner.stats()
+        before = {name: n for name, n in joiner.stats().items() if name in (*COUNTERS, BY_REASON)}
         joiner.advance_to(version)
         joiner.count_rejects(inbox.rejects)
         packed = [blob for found in joiner.chunks(inbox.rows, last) for blob in binaries(found)]
         after = joiner.stats()
-        counts = [float(after[name] - before[name]) for name in COUNTERS]
-        counts += [float(after[name]) for name in GAUGES]
-        beside = [counts, *[None] * (len(packed) - 1)]
+        counts = since(before, after) | {name: after[name] for name in GAUGES}
+        if joiner.part:
+            del counts[BY_REASON]  # a sum over the shards, which all have the same
+        beside = [as_json(counts), *[None] * (len(packed) - 1)]
         return {COUNTS: beside, "packed": packed or [b""]}
 
     # --- the joiner of a shard
@@ -161,13 +163,12 @@ class JoinTask:
     def _new(self, shard: int, version: int) -> Joiner:
         # At the version that the columns were made for: a query that came since and needs more of
         # them is not answered. A batch that is run again may be older than that.
-        return Joiner(
+        return Joiner.of_part(
             catalog_of(self.ref),
             self.streams,
             min(self.first, version) if self.ref.uri is not None else version,
-            part=shard_keys(self.shards).index(shard),
-            parts=self.shards,
-            times=dict(self.times),
+            (shard_keys(self.shards).index(shard), self.shards),
+            dict(self.times),
         )
 
 

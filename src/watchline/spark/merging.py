@@ -18,15 +18,8 @@ from watchline import sql
 from watchline.index.result import one_thread
 from watchline.model import Stream
 from watchline.moving.merge import Timeline, merge, unpack
-from watchline.spark.shard import (
-    CHANGES,
-    COUNTS,
-    COUNTS_TYPE,
-    LATER,
-    STREAM,
-    counts_of,
-    unpacked,
-)
+from watchline.spark.counting import COUNTS, COUNTS_TYPE, as_json, counters_alone
+from watchline.spark.shard import CHANGES, LATER, STREAM, unpacked
 from watchline.tracking import change_table
 from watchline.tracking.rows import conformed
 
@@ -34,20 +27,16 @@ from watchline.tracking.rows import conformed
 @dataclass(frozen=True)
 class MergeTask:
     """The function that `mapInArrow` runs after the second shuffle: timelines become changes, and
-    all changes are unpacked.
-
-    `schema` is that of changes, and `counted` whether there are also rows that have nothing but
-    counters, in one more column.
+    all changes are unpacked. Out come changes of this schema with one more column, and rows that
+    have nothing but counters in it.
     """
 
     schema: pa.Schema
-    counted: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: dict[int, list[pa.Buffer]] = defaultdict(list)
         for batch in batches:
-            if self.counted:
-                yield self._counters(batch.column(COUNTS).drop_null())
+            yield counters_alone(batch.column(COUNTS).drop_null(), self.schema)
             blobs = (packed.as_buffer() for packed in batch.column("packed"))
             for kind, blob in zip(batch.column("kind").to_pylist(), blobs, strict=True):
                 if kind == CHANGES:
@@ -59,20 +48,13 @@ class MergeTask:
             with one_thread():
                 changes, answers = _merged([unpack(blob) for blob in waiting[kind]])
             yield from self._told(conformed(changes, self.schema))
-            if self.counted:
-                counted = counts_of({"changes": changes.num_rows, "answers": answers})
-                yield self._counters(pa.array([counted], COUNTS_TYPE))
+            counted = as_json({"changes": changes.num_rows, "answers": answers})
+            yield counters_alone(pa.array([counted], COUNTS_TYPE), self.schema)
         for blob in later:
             yield from self._told(unpacked(blob, self.schema))
 
     def _told(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
-        if self.counted:
-            changes = changes.append_column(COUNTS, pa.nulls(len(changes), COUNTS_TYPE))
-        yield from changes.to_batches()
-
-    def _counters(self, counts: pa.Array) -> pa.RecordBatch:
-        nothing = [pa.nulls(len(counts), kind) for kind in self.schema.types]
-        return pa.RecordBatch.from_arrays([*nothing, counts], [*self.schema.names, COUNTS])
+        yield from changes.append_column(COUNTS, pa.nulls(len(changes), COUNTS_TYPE)).to_batches()
 
 
 def _merged(timelines: list[Timeline]) -> tuple[pa.Table, int]:

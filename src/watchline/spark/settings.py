@@ -41,11 +41,17 @@ _LOCAL = {
 }
 
 
-def session(master: str | None = None, app_name: str = "watchline", **conf: str) -> SparkSession:
+def session(
+    master: str | None = None,
+    app_name: str = "watchline",
+    shards: int | None = None,
+    **conf: str,
+) -> SparkSession:
     """The SparkSession to use with Watchline.
 
     `master` is `local[*]` unless spark-submit or you say otherwise; further settings are given as
-    `**{"spark.some.key": "value"}` and win over ours.
+    `**{"spark.some.key": "value"}` and win over ours. `shards` is how many `wl.changes` and
+    `wl.joins` have in this session: it sets `spark.sql.shuffle.partitions`.
     """
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -55,6 +61,8 @@ def session(master: str | None = None, app_name: str = "watchline", **conf: str)
     master = master or conf.get("spark.master") or (None if submitted else "local[*]")
     if master is not None:
         settings |= {"spark.master": master} | (_LOCAL if master.startswith("local") else {})
+    if shards is not None:
+        settings["spark.sql.shuffle.partitions"] = str(shards)
     for key, value in (settings | conf).items():
         builder = builder.config(key, value)
     made = builder.getOrCreate()

@@ -22,6 +22,7 @@ from watchline.errors import EngineError
 from watchline.index.result import one_thread
 from watchline.model import Keep, Stream
 from watchline.moving.merge import PLAIN, QUERIES, Timeline, pack, split
+from watchline.spark.counting import BY_REASON, COUNTS, COUNTS_TYPE, as_json, since
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import NEVER, ROUTED, from_ipc, shard_keys, to_ipc
 from watchline.spark.state import ShardState
@@ -36,18 +37,17 @@ from watchline.tracking.tracker import Saved
 # Gauges are of now, summed over shards; the others are of the batch.
 COUNTERS = ("rows", "rejected", "late", "changes", "shed", "over_limit", "too_fast")
 GAUGES = ("objects", "answers", "bytes", "shadow")
+# The same in all shards: queries of the stream that `wl.changes` does not answer.
+SAME = ("unanswered",)
 # Of these the shard that has least counts: the accuracy of all answers, and of the worst query.
 LEAST = ("accuracy", "least")
-# The column of all these.
-COUNTS = "_watchline_counts"
-COUNTS_TYPE = pa.list_(pa.float64())
 # What shards send. `kind` says what is packed: changes, the first or the second timelines of a
 # batch, or changes that come after what these tell; `target` is the key of the partition where
 # timelines are merged. A shard's counters stand beside the first of its binaries.
 SENT = pa.schema(
     [("target", pa.int64()), ("kind", pa.int32()), (COUNTS, COUNTS_TYPE), ("packed", pa.binary())]
 )
-SENT_DDL = f"target long, kind int, {COUNTS} array<double>, packed binary"
+SENT_DDL = f"target long, kind int, {COUNTS} string, packed binary"
 CHANGES, EARLY, TIMELINE, LATER = range(4)
 # Where a packed timeline has the declaration of its stream.
 STREAM = "stream"
@@ -170,8 +170,8 @@ def _packed(
 ) -> dict[str, list[Any]]:
     """All in binaries, and the counters."""
     after = tracker.stats()
-    counted = {name: after[name] - before[name] for name in COUNTERS}
-    counted |= {name: after[name] for name in (*GAUGES, *LEAST)}
+    counted = since(before, {name: after[name] for name in (*COUNTERS, BY_REASON)})
+    counted |= {name: after[name] for name in (*GAUGES, *SAME, *LEAST)}
     told = pa.concat_tables([QUERIES.empty_table(), *(t.queries for _, t in outbox.timelines)])
     # What rows change is told in part by timelines only of those queries that are not ranked any
     # more, but were when the batch began.
@@ -233,14 +233,8 @@ def sent_columns(
 ) -> dict[str, list[Any]]:
     """Columns of `SENT`: the counts beside the first of (target, kind, binary)."""
     targets, kinds, packed = map(list, zip(*sent, strict=True))
-    counts = [counts_of(counted), *[None] * (len(sent) - 1)]
+    counts = [as_json(counted), *[None] * (len(sent) - 1)]
     return dict(zip(SENT.names, (targets, kinds, counts, packed), strict=True))
-
-
-def counts_of(counted: dict[str, Any]) -> list[float]:
-    """In their order; what is not counted here changes nothing."""
-    sums = [float(counted.get(name, 0)) for name in (*COUNTERS, *GAUGES)]
-    return [*sums, *(counted.get(name, 1.0) for name in LEAST)]
 
 
 def labelled(timeline: Timeline, stream: Stream) -> Timeline:

@@ -16,6 +16,7 @@ from watchline.catalog import Catalog, Commit, Queries
 from watchline.index.result import one_thread
 from watchline.matching import Base, PairMatcher, matched, prepare
 from watchline.model import Stream
+from watchline.spark.counting import COUNTS, COUNTS_TYPE, as_json, counters_alone
 from watchline.spark.place import CatalogRef
 from watchline.spark.share import shared
 from watchline.tracking import Watcher, prepare_changes
@@ -135,7 +136,8 @@ def micro_batch() -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class MatchTask:
-    """The function that `mapInArrow` runs: rows in, `query_id` and the chosen columns out.
+    """The function that `mapInArrow` runs: rows in, `query_id` and the chosen columns out, and at
+    the end one row that has nothing but counters.
 
     `version` is None for a stream, whose micro-batches each have their own.
     """
@@ -147,9 +149,17 @@ class MatchTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = matcher_of(self.ref, self.stream, batch_version(self.ref, self.version))
+        seen, schema = 0, None
         for batch in batches:
+            seen += batch.num_rows
+            of_rows = [batch.schema.field(name) for name in self.columns]
+            schema = pa.schema([("query_id", pa.string()), *of_rows])
             with one_thread():
                 pairs = matcher.match(batch)
             for start in range(0, len(pairs), MAX_ROWS):
                 piece = matched(pairs.slice(start, MAX_ROWS), batch, self.columns)
-                yield from piece.to_batches()
+                uncounted = pa.nulls(piece.num_rows, COUNTS_TYPE)
+                yield from piece.append_column(COUNTS, uncounted).to_batches()
+        if schema is not None:
+            counts = as_json({"rows": seen, "unanswered": matcher.unanswered})
+            yield counters_alone(pa.array([counts], COUNTS_TYPE), schema)

@@ -22,7 +22,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.catalog import Catalog, CatalogLike, Commit, opened_catalog
+from watchline.catalog import (
+    Call,
+    Catalog,
+    CatalogLike,
+    Commit,
+    Queries,
+    Unanswered,
+    all_ids,
+    opened_catalog,
+    unanswered,
+    warn_unanswered,
+)
 from watchline.errors import (
     InvalidQuery,
     InvalidState,
@@ -92,7 +103,9 @@ class Joiner:
 
     One of several `parts` has its part of the queries and gets all rows. `times` says how often a
     stream may stand in FROM, where more than today's queries need. `method` is how pairs are found:
-    all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone.
+    all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone. Joins of
+    other streams, and queries of one of these alone, are not answered: an `UnansweredWarning` names
+    them.
     """
 
     def __init__(
@@ -108,12 +121,42 @@ class Joiner:
         pieces: int | None = None,
     ):
         opened = opened_catalog(catalog)
-        version = opened.version if version is None else version
-        declared = [opened.stream(name, version) for name in _checked_names(streams)]
-        self._start(opened, declared, version, (part, parts), _builder(method, pieces))
-        ours = self._joins(version)
+        self._open(opened, streams, version, (part, parts), times, _builder(method, pieces))
+        if part == 0:
+            warn_unanswered(opened.queries(self.version), self.call, "wl.Joiner")
+
+    @classmethod
+    def of_part(
+        cls,
+        catalog: Catalog,
+        streams: Sequence[str],
+        version: int,
+        part: tuple[int, int] = (0, 1),
+        times: Mapping[str, int] | None = None,
+    ) -> Joiner:
+        """A joiner whose user has been warned already: on Spark, by `wl.joins`."""
+        joiner = cls.__new__(cls)
+        joiner._open(catalog, streams, version, part, times, _builder("bits", None))
+        return joiner
+
+    def _open(
+        self,
+        catalog: Catalog,
+        streams: Sequence[str],
+        version: int | None,
+        part: tuple[int, int],
+        times: Mapping[str, int] | None,
+        build: Build,
+    ) -> None:
+        """At a version, without rows; its queries decide which columns there are."""
+        version = catalog.version if version is None else version
+        declared = [catalog.stream(name, version) for name in _checked_names(streams)]
+        self._start(catalog, declared, version, part, build)
+        queries = catalog.queries(version)
+        ours = self._joins(queries)
         self._slots = self._slots_of(list(ours.values()), times or {})
         self.schema = self._schema_of()
+        self._unanswered = Unanswered(self._not_answered(queries))
         for query in ours.values():
             self._begin(query)
 
@@ -126,11 +169,9 @@ class Joiner:
         build: Build,
     ) -> None:
         """Of these streams, without rows and queries."""
-        self._part, self._parts = part
-        if not 0 <= self._part < self._parts:
-            raise InvalidQuery(
-                f"there is no part {self._part} of {self._parts}: parts count from 0"
-            )
+        self.part, self._parts = part
+        if not 0 <= self.part < self._parts:
+            raise InvalidQuery(f"there is no part {self.part} of {self._parts}: parts count from 0")
         self._catalog, self._build, self.version = catalog, build, version
         self._feeds = {stream.name: Feed.of(stream) for stream in streams}
         self._clock: int | None = None
@@ -150,11 +191,20 @@ class Joiner:
     def streams(self) -> tuple[str, ...]:
         return tuple(self._feeds)
 
-    def _joins(self, version: int) -> dict[str, Query]:
-        """Those of a version that read no other streams."""
-        entries = self._catalog.queries(version).entries.values()
-        joins = (entry.query for entry in entries if entry.query.is_join)
+    @property
+    def call(self) -> Call:
+        """Which queries are answered here."""
+        return Call(None, Counter(slot.stream for slot in self._slots))
+
+    def _joins(self, queries: Queries) -> dict[str, Query]:
+        """The joins that read no other streams."""
+        joins = (entry.query for entry in queries.entries.values() if entry.query.is_join)
         return {query.id: query for query in joins if self._is_ours(query)}
+
+    def _not_answered(self, queries: Queries) -> pa.Array:
+        """The ids of this part's queries that are not answered."""
+        ids = all_ids(unanswered(queries, self.call).values())
+        return ids.filter(pa.array(shards_of(ids, self._parts) == self.part))
 
     def _is_ours(self, query: Query) -> bool:
         return all(source.stream in self._feeds for source in query.sources)
@@ -188,13 +238,12 @@ class Joiner:
 
     def _begin(self, query: Query) -> None:
         """The life of a query begins; only those of this part are kept."""
-        mine = int(shards_of(pa.array([query.id], pa.string()), self._parts)[0]) == self._part
+        mine = int(shards_of(pa.array([query.id], pa.string()), self._parts)[0]) == self.part
         if not mine:
             return
         needed = Counter(source.stream for source in query.sources)
         if needed - Counter(slot.stream for slot in self._slots):
-            self._counts["unanswered"] += 1
-            return
+            return  # there are no columns for it: it is unanswered
         self._queries[query.id] = Asked.of(self._next, query)
         self._next += 1
         self._births[query.id] = {name: self._feeds[name].processed for name in needed}
@@ -228,6 +277,7 @@ class Joiner:
                 fresh = Feed.of(stream)
                 fresh.first = old.processed
                 self._feeds[stream.name] = fresh
+        self._unanswered.step(commit.dropped, self._not_answered(commit.added))
         for query_id in commit.dropped:
             self._end(query_id)
         for entry in commit.added.entries.values():
@@ -404,7 +454,7 @@ class Joiner:
             "joins": [repr(feed.stream) for feed in self._feeds.values()],
             "catalog": self._catalog.identity,
             "version": self.version,
-            "part": [self._part, self._parts],
+            "part": [self.part, self._parts],
             "slots": [list(slot) for slot in self._slots],
             "first": [feed.first for feed in self._feeds.values()],
             "newest": [feed.newest for feed in self._feeds.values()],
@@ -458,7 +508,9 @@ class Joiner:
         self._slots = [Slot(*slot) for slot in head["slots"]]
         self.schema = tables[-1].schema
         self._clock, self._processed = head["clock"], head["processed"]
-        ours = self._joins(self.version)
+        queries = self._catalog.queries(self.version)
+        self._unanswered = Unanswered(self._not_answered(queries))
+        ours = self._joins(queries)
         self._queries = {name: Asked.of(i, ours[name]) for i, name in enumerate(head["births"])}
         self._next = len(self._queries)
         self._births, self._begun = head["births"], head["begun"]
@@ -466,11 +518,12 @@ class Joiner:
 
     def stats(self) -> dict[str, Any]:
         """What the joiner holds and has counted since it began."""
-        names = ("rows", "pairs", "late", "rejected", "unanswered")
+        names = ("rows", "pairs", "late", "rejected")
         feeds = self._feeds.values()
         return {
             "version": self.version,
             "queries": len(self._queries),
+            "unanswered": len(self._unanswered),
             **{name: self._counts[name] for name in names},
             "rejected_by": dict(self._rejects),
             "kept": sum(feed.rows.num_rows for feed in feeds),

@@ -105,7 +105,7 @@ class Plan:
         parts = [self._paired(p, frame, slots) for d in probers for p in d.pairs(frame)]
         parts = [_once(_concatenated(parts, slots), self._disjunct)]
         for asked, life in self._more:
-            into = _places(asked.query, slots)
+            into = [slots.index(slot) for slot in slots_of(asked.query)]
             for rows, turns in chained(asked.query, life, frame):
                 columns = [np.full(len(rows), -1) for _ in slots]
                 for position, slot in enumerate(into):
@@ -132,14 +132,22 @@ class Plan:
         return Found(pairs.ids.copy(), turns, columns)
 
 
-def _places(query: Query, slots: list[Slot]) -> list[int]:
-    """The slot of each position."""
+def slots_of(query: Query) -> list[Slot]:
+    """The slot of each position in FROM."""
     seen: Counter[str] = Counter()
     found = []
     for source in query.sources:
         seen[source.stream] += 1
-        found.append(slots.index(Slot(source.stream, seen[source.stream])))
+        found.append(Slot(source.stream, seen[source.stream]))
     return found
+
+
+def columns_of(query: Query) -> tuple[str, ...]:
+    """The columns of the result that a join with a SELECT list selects, each once."""
+    assert query.select is not None
+    slots = dict(zip((source.alias for source in query.sources), slots_of(query), strict=True))
+    names = (slots[attribute.alias].column(attribute.name) for attribute in query.select)
+    return tuple(dict.fromkeys(names))
 
 
 def _windows(queries: list[Query]) -> dict[str, tuple[int, int]]:

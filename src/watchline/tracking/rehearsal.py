@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.catalog import Catalog, Queries
-from watchline.matching import Base, Matcher, Part, Plan, prepare
+from watchline.matching import Base, PairMatcher, Part, Plan, prepare
 from watchline.model import Attribute, Keep, Query, Stream, Type
 from watchline.moving.merge import Timeline, merge, pack, split, unpack
 from watchline.tracking.batch import Span
@@ -91,14 +91,14 @@ def rehearse_changes(
 def rehearse_matches(queries: Queries, stream: Stream, rows: pa.Table | None = None) -> None:
     """What `wl.matches` does."""
     base = prepare(queries, stream)
-    matcher = Matcher.from_bases(stream.name, queries.version, _only(base), _no_commits)
+    matcher = PairMatcher.from_bases(stream.name, queries.version, _only(base), _no_commits)
     for batch in _batches(drawn(base.plan, stream) if rows is None else rows):
         matcher.match(batch)
 
 
 def rehearse_joins(catalog: Catalog, streams: Sequence[str]) -> None:
     """What `wl.joins` does: rows of all streams, and a state."""
-    joiner = Joiner(catalog, streams)
+    joiner = Joiner.of_part(catalog, streams, catalog.version)
     declared = [catalog.stream(name) for name in streams]
     for batch in range(BATCHES):
         first = batch * ROWS * APART

@@ -27,11 +27,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog import CatalogLike, opened_catalog
+from watchline.catalog import Call, CatalogLike, opened_catalog, warn_unanswered
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base
-from watchline.model import Keep, Stream
+from watchline.model import Emit, Keep, Stream
 from watchline.moving.merge import Timeline
 from watchline.moving.tables import FIRST
 from watchline.tracking import blob as blobs
@@ -71,7 +71,8 @@ class Tracker(Bounded):
     """Follows one stream of a catalog; `version` is the one to start from, the newest if None.
 
     `catalog` is a Catalog, its path, or SQL statements. Which objects are kept is as the stream
-    declares it, unless it is said here: see `Keep`.
+    declares it, unless it is said here: see `Keep`. Queries of the stream that do not emit changes
+    are not answered: an `UnansweredWarning` names them.
     """
 
     def __init__(
@@ -79,6 +80,8 @@ class Tracker(Bounded):
     ):
         opened = opened_catalog(catalog)
         self._start(Watcher(opened, stream, version), opened.identity, 1, Keep(**keep))
+        call = Call.of(Emit.CHANGES, stream)
+        warn_unanswered(opened.queries(self.version), call, "wl.Tracker")
 
     @classmethod
     def over(
@@ -369,8 +372,8 @@ class Tracker(Bounded):
             "newest": self._newest,
             "objects": len(self),
             "answers": self._counts["answers"],
+            "unanswered": self._watcher.unanswered,
             **self.counted(),
-            "rejected_by": dict(self._rejects),
             "shadow": self._shadows.total,
             "accuracy": self._accuracy(),
             "least": min(accuracies.values(), default=1.0),
@@ -378,9 +381,10 @@ class Tracker(Bounded):
             "bytes": self._bytes_of_objects() + self._shadows.nbytes,
         }
 
-    def counted(self) -> dict[str, int]:
+    def counted(self) -> dict[str, Any]:
         """What only grows."""
-        return {name: self._counts[name] for name in COUNTED}
+        counts = {name: self._counts[name] for name in COUNTED}
+        return {**counts, "rejected_by": dict(self._rejects)}
 
 
 class Saved(NamedTuple):
