@@ -118,6 +118,10 @@ class Mover:
     def __contains__(self, name: str) -> bool:
         return name in self._operator.numbers
 
+    def names(self) -> Iterable[str]:
+        """The ids of all queries."""
+        return self._operator.numbers
+
     def waiting(self) -> dict[str, tuple[int, int]]:
         return self._operator.waiting()
 
