@@ -208,6 +208,15 @@ class Operator:
         width = lines.bits.itemsize * (lines.bits.shape[1] + lines.values.shape[1])
         return int(OBJECT.itemsize + 2 * self._place.itemsize + 2 * 4 + width)
 
+    @property
+    def query_bytes(self) -> int:
+        """What queries and the lists of cells take here: all but the objects themselves."""
+        world = self._world
+        lists = (array for of in (world.spots, world.ranges, world.nearest) for array in of)
+        queries = (self._queries, self._around, self._focal, self._then, self._span)
+        known = (self._slots, self._squares, world.levels, world.scratch, world.dirty)
+        return sum(int(array.nbytes) for array in (*lists, *queries, *known))
+
     def refs(self, slots: Small) -> Small:
         """How many of these queries look at objects."""
         return self._objects["refs"][slots]

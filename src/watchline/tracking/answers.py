@@ -213,8 +213,11 @@ class Answers:
         wanted = places.is_valid().to_numpy(zero_copy_only=False)
         return rows[wanted], places.drop_null().to_numpy().astype(np.int64), inside[wanted]
 
-    def _exchanged(self, rows: pa.Table, places: Integers, kind: int, slots: Slots) -> pa.Table:
-        """What answers do when the objects of these rows go, or come back, one after the other."""
+    def _exchanged(
+        self, rows: pa.Table, places: Integers, kind: int, slots: Slots, strange: Mask
+    ) -> pa.Table:
+        """What answers do when the objects of these rows go, or come back, one after the other; or
+        when strangers come."""
         columns, n = Columns(rows, self.stream), len(places)
         nowhere = np.full(n, -1)
         moves = Moves(nowhere, places) if kind == RETURN else Moves(places, nowhere)
@@ -241,7 +244,8 @@ class Answers:
             signs = np.concatenate([signs, happened.sign])
             row = np.concatenate([row, happened.row])
         order = np.lexsort((signs, event))
-        reasons = np.where(signs > 0, ENTERED[kind], LEFT[kind])
+        entered = np.where(strange[event], Reason.ENTER, ENTERED[kind])
+        reasons = np.where(signs > 0, entered, LEFT[kind])
         return change_table(
             self.stream,
             rows,

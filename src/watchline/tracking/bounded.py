@@ -55,24 +55,28 @@ class Bounded(Answers):
     # Changes that the exact run has told and this one has not, but for those that it takes to take
     # all shadows back.
     _spared: int
-    # How many shadows, the last of the whole rows, have just reported.
-    _visitors: int
+    # Of those that have just reported, which are the last whole rows of shadows: who is a stranger.
+    _visitors: Mask
     _patience: Patience
 
     # --- shadows
 
     def _set_aside(self, batch: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """The batch without the reports of shadows, and these. An object that queries move with is
-        needed, so it casts no shadow any more when it reports."""
+        """The batch without the reports of shadows and, while load is high, of strangers; and
+        these. An object that queries move with is needed: it is no shadow any more."""
         kept = self.stream.retention
         if kept is None or kept.sheds is not Shed.OBJECTS or not self._shadows:
             return batch, batch.slice(0, 0)
-        ids = batch[self.stream.object]
-        apart = pc.and_(
-            pc.is_in(ids, value_set=self._shadows.ids(self.stream)),
-            pc.invert(pc.is_in(ids, value_set=self._watcher.focals())),
-        )
-        return batch.filter(pc.invert(apart)), batch.filter(apart)
+        ids, focals = batch[self.stream.object], self._watcher.focals()
+        if self._threshold > 1:
+            known = self._objects[self.stream.object].combine_chunks()
+            processed = pc.or_(pc.is_in(ids, value_set=known), pc.is_in(ids, value_set=focals))
+        else:
+            shadows = self._shadows.ids(self.stream)
+            processed = pc.or_(
+                pc.invert(pc.is_in(ids, value_set=shadows)), pc.is_in(ids, value_set=focals)
+            )
+        return batch.filter(processed), batch.filter(pc.invert(processed))
 
     def _hear(self, reports: pa.Table, before: int | None) -> tuple[Integers, int]:
         """Shadows change by what their objects report; nothing is told. How many queries look at
@@ -87,7 +91,7 @@ class Bounded(Answers):
         rows, pinned = heard.rows.filter(pa.array(seen)), np.ones(int(seen.sum()), np.bool_)
         given = Given(rows, pinned, looked.answers[seen], looked.looks[seen])
         self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
-        self._visitors = len(pinned)
+        self._visitors = heard.strange[seen]
         return looked.steady[seen], heard.late
 
     def _spare(self, before: Small, after: Integers) -> None:
@@ -120,13 +124,18 @@ class Bounded(Answers):
 
     def _slim_down(self) -> None:
         """Of shadows that have reported, and that no query needs whole, only a part stays."""
-        first = self._shadows.full.num_rows - self._visitors
-        places = first + np.arange(self._visitors)
-        self._visitors = 0
-        if len(places):
-            self._shadows, given = self._shadows.without(places)
-            given = given._replace(pinned=self._pinned(given.rows, None))
-            self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
+        if not len(self._visitors):
+            return
+        self._counts["shed"] += int(np.count_nonzero(self._visitors))
+        self._shadows, given = self._shadows.without(self._visitor_places())
+        self._visitors = self._visitors[:0]
+        given = given._replace(pinned=self._pinned(given.rows, None))
+        self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
+
+    def _visitor_places(self) -> Integers:
+        """Where those that have just reported are among the whole rows of shadows."""
+        n = len(self._visitors)
+        return self._shadows.full.num_rows - n + np.arange(n)
 
     def _pinned(self, rows: pa.Table, slots: Slots | None) -> Mask:
         """Whether a query with a least accuracy looks at these objects."""
@@ -195,7 +204,12 @@ class Bounded(Answers):
         return int(self._objects.nbytes) + entry * len(self)
 
     def _bytes_of_shadows(self) -> int:
-        return self._shadows.nbytes - self._shadows.extra_bytes(self._visitors)
+        return self._shadows.nbytes - self._shadows.extra_bytes(len(self._visitors))
+
+    def _bytes_of_queries(self) -> int:
+        """What no bound covers: plans and indexes of queries, and the lists of cells."""
+        moving = 0 if self._mover is None else self._mover.query_bytes
+        return self._watcher.nbytes + moving
 
     # --- relief
 
@@ -238,7 +252,7 @@ class Bounded(Answers):
 
     def _shed(self, came: pa.Array, reported: Integers, found: list[pa.Table]) -> Relief:
         """Object shedding: who is refused, given up, or taken back."""
-        # Whole rows that have not reported come back only on demand.
+        # Shadows that have not reported come back only on demand.
         looks = np.full(self._shadows.full.num_rows, -1)
         looks[len(looks) - len(reported) :] = reported
         recalled, places = self._recall()
@@ -325,14 +339,13 @@ class Bounded(Answers):
         gone, slots = self._objects.take(pa.array(places)), self._slots_at(places)
         given = Given(gone, self._pinned(gone, slots), answers, looks)
         rows_of = pa.concat_tables([self._objects, self._others])
-        changes = self._exchanged(rows_of, places, SHED, slots)
+        changes = self._exchanged(rows_of, places, SHED, slots, np.zeros(len(places), np.bool_))
         kept = np.ones(len(self), np.bool_)
         kept[places] = False
         self._keep(kept)
         # Shadows that have just reported stay the last of the whole rows.
-        visitors = self._shadows.full.num_rows - self._visitors + np.arange(self._visitors)
-        older, visiting = self._shadows.without(visitors)
-        visiting = visiting._replace(pinned=np.ones(len(visitors), np.bool_))
+        older, visiting = self._shadows.without(self._visitor_places())
+        visiting = visiting._replace(pinned=np.ones(len(self._visitors), np.bool_))
         used = self._watcher.used()
         self._shadows = older.joined(given, self.stream, used).joined(visiting, self.stream, used)
         self._counts["shed"] += len(places)
@@ -340,8 +353,10 @@ class Bounded(Answers):
 
     def _take_back(self, places: Integers) -> pa.Table:
         """Objects that were given up, by their places among whole rows, are here again."""
-        first = self._shadows.full.num_rows - self._visitors
-        self._visitors -= int(np.count_nonzero(places >= first))
+        strange = np.zeros(self._shadows.full.num_rows, np.bool_)
+        strange[self._visitor_places()] = self._visitors
+        left = np.setdiff1d(self._visitor_places(), places, assume_unique=True)
+        self._visitors, strange = strange[left], strange[places]
         self._shadows, given = self._shadows.without(places)
         n, back = len(self), given.rows
         rows_of = pa.concat_tables([self._objects, self._others, back])
@@ -349,7 +364,7 @@ class Bounded(Answers):
         slots = np.empty(0, np.int32)
         if self._mover is not None:
             slots = self._mover.enrol(back[self.stream.object].combine_chunks(), True)
-        changes = self._exchanged(rows_of, new, RETURN, slots)
+        changes = self._exchanged(rows_of, new, RETURN, slots, strange)
         held = self._holds(Columns(back, self.stream))
         self._objects = pa.concat_tables([self._objects, back])
         self._held = np.concatenate([self._held, held])

@@ -374,6 +374,10 @@ class Mover:
     def entry_bytes(self) -> int:
         return self._operator.entry_bytes
 
+    @property
+    def query_bytes(self) -> int:
+        return self._operator.query_bytes
+
     def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
         return self._operator.is_here(slots)
 

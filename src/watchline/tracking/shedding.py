@@ -4,7 +4,9 @@ An object that few queries look at costs as much memory as one that many do, and
 under a bound those go first that the fewest queries look at. What is given up has a *shadow*: its
 id, time and place, and what queries read of it, from which the accuracy of all answers follows. A
 shadow that reports changes its shadow only. It comes back when there is room, or when as many
-queries look at it as the *threshold* says and an object below the threshold can go instead.
+queries look at it as the *threshold* says and an object below the threshold can go instead. While
+load is high a *stranger*, an object that is neither kept nor a shadow, is treated as a shadow that
+reports.
 
 Shedding tells no more changes than the exact run would (`Prices`). An object that nobody was told
 of is refused for nothing. To give up a known one, and to take it back, takes a change of each
@@ -113,20 +115,25 @@ class Shadows(NamedTuple):
     def heard(
         self, reports: pa.Table, stream: Stream, before: int | None, newest: int | None
     ) -> Heard:
-        """Rows of these objects come, and some objects time out; the newest time of the stream was
-        `before` and is `newest`."""
-        if not self:
-            return Heard(self, reports, self.answers, 0, 0)
+        """Rows of these objects and of strangers come, and some objects time out; the newest time
+        of the stream was `before` and is `newest`."""
+        if not self and not reports.num_rows:
+            return Heard(self, reports, self.answers, np.empty(0, np.bool_), 0, 0)
         linked = Linked(self.rows(), reports, stream, before, newest)
         is_new = linked.kept >= linked.known
         silent = np.zeros(self.total, np.bool_)
         silent[linked.kept[~is_new]] = True
+        # Strangers are in no answer.
+        answers = np.zeros(len(linked.ids), np.int32)
+        answers[: linked.known] = self.answers
         reported, expired = linked.kept[is_new], linked.codes[linked.expired]
+        who = linked.codes[reported]
         return Heard(
             self.where(silent),
             linked.rows.take(pa.array(reported)),
-            self.answers[linked.codes[reported]],
-            int(self.answers[expired].sum()),
+            answers[who],
+            who >= linked.known,
+            int(answers[expired].sum()),
             linked.late,
         )
 
@@ -176,13 +183,14 @@ class Given(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What shadows report: who is left of them, the latest row of each other that has reported, and
-    in how many answers that one was; of those that have timed out, in how many answers they were in
-    all; and how many rows were late."""
+    """What shadows and strangers report: the shadows that are silent, the latest row of each object
+    that has reported, in how many answers it was, and whether it is a stranger; in how many answers
+    those were that have timed out; and how many rows were late."""
 
     silent: Shadows
     rows: pa.Table
     answers: Small
+    strange: Mask
     expired: int
     late: int
 

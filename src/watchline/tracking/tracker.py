@@ -115,7 +115,7 @@ class Tracker(Bounded):
         self._held = np.empty(0, np.int64)
         self._is_held_known = True
         self._shadows, self._forgotten = Shadows.none(stream), Forgotten()
-        self._threshold, self._spared, self._visitors = 1, 0, 0
+        self._threshold, self._spared, self._visitors = 1, 0, np.empty(0, np.bool_)
         self._sizes, self._small, self._patience = WHOLE, None, Patience()
         self._missed = None
         self._newest: int | None = None
@@ -372,7 +372,11 @@ class Tracker(Bounded):
 
     def stats(self) -> dict[str, Any]:
         """What the tracker holds and has counted since it began. `accuracies` are those of queries
-        that miss something, and `least` is the least of them."""
+        that miss something, and `least` is the least of them; where some shadows were forgotten and
+        `unknown` of them may still be missed, an accuracy is the least that is possible.
+
+        MAX OBJECTS bounds `objects`, MAX BYTES bounds `bytes`, which are of objects and shadows;
+        `query_bytes` are of the queries and their indexes, which no bound covers."""
         accuracies = self.accuracies()
         return {
             "version": self.version,
@@ -387,6 +391,7 @@ class Tracker(Bounded):
             "least": min(accuracies.values(), default=1.0),
             "accuracies": accuracies,
             "bytes": self._bytes_of_objects() + self._shadows.nbytes,
+            "query_bytes": self._bytes_of_queries(),
         }
 
     def counted(self) -> dict[str, int]:
