@@ -102,7 +102,10 @@ def _session(job: Job) -> Any:
 
 
 # Counters that are shown where there is something to count.
-_SHOWN = ("rejected", "late", "too_fast", "shed", "over_limit", "unanswered", "waiting")
+_SHOWN = (
+    *("rejected", "late", "too_fast", "shed", "forgotten", "over_limit"),
+    *("unanswered", "waiting"),
+)
 
 
 class _Display:
@@ -138,7 +141,9 @@ class _Display:
         line += "".join(f"  {n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
         accuracy = p.metrics.get("accuracy")
         if accuracy is not None and accuracy < 1:
-            line += f"  accuracy {100 * accuracy:.1f} %"
+            # Where shadows were forgotten, no more than this is known.
+            about = "at least " if p.metrics.get("unknown") else ""
+            line += f"  accuracy {about}{100 * accuracy:.1f} %"
             line += f", {100 * p.metrics.get('least', accuracy):.1f} % of the worst query"
         if self._live:
             click.echo(

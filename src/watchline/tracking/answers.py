@@ -152,9 +152,9 @@ class Answers:
             pa.concat_arrays([found.ids, ids.filter(pa.array(inside))]),
         )
 
-    def _ranked(self) -> set[str]:
-        """The queries of nearest neighbours."""
-        return set() if self._mover is None else self._mover.ranked()
+    def _ranked(self) -> dict[str, int]:
+        """The queries of nearest neighbours, and how many they ask for."""
+        return {} if self._mover is None else self._mover.ranked()
 
     def _is_ranked(self, ids: pa.Array) -> Mask:
         ranked = pa.array(sorted(self._ranked()), pa.string())
@@ -188,7 +188,7 @@ class Answers:
         if self._mover is None:
             return Looked(held, held, held)
         n = len(held)
-        rows, ids, inside = self._mover.looking(columns, np.full(n, -1, np.int32), whole=True)
+        rows, ids, inside = self._mover.looking(columns, None, whole=True)
         ranges = ~self._is_ranked(ids)
         looks, steady, answers = (
             held + np.bincount(rows[chosen], minlength=n)
@@ -204,8 +204,7 @@ class Answers:
         rows, ids = self._asked().holding(columns, names.to_pylist())
         inside = np.ones(len(rows), np.bool_)
         if self._mover is not None:
-            of = np.full(len(columns), -1, np.int32) if slots is None else slots
-            more, who, within = self._mover.looking(columns, of)
+            more, who, within = self._mover.looking(columns, slots)
             rows = np.concatenate([rows, more])
             ids = pa.concat_arrays([ids, who])
             inside = np.concatenate([inside, within])
@@ -294,7 +293,8 @@ class Answers:
         held = value_counts(self._inside(Columns(self._objects, self.stream)).ids)
         ranked = self._ranked()
         return {
-            name: _accuracy(name in ranked, held[name], missed) for name, missed in missing.items()
+            name: _accuracy(held[name], missed, ranked.get(name))
+            for name, missed in missing.items()
         }
 
     def _missing(self) -> dict[str, int]:
@@ -336,8 +336,7 @@ class Answers:
         shadows alone."""
         counts = value_counts(self._entered(columns, self._watcher).ids)
         if self._mover is not None:
-            of = np.full(len(columns), -1, np.int32) if slots is None else slots
-            _, ids, inside = self._mover.looking(columns, of, whole=True)
+            _, ids, inside = self._mover.looking(columns, slots, whole=True)
             if slots is not None:
                 inside &= ~self._is_ranked(ids)
             counts += value_counts(ids.filter(pa.array(inside)))
@@ -361,8 +360,8 @@ def value_counts(ids: pa.Array) -> Counter[str]:
     return Counter(dict(zip(names, counts, strict=True)))
 
 
-def _accuracy(ranked: bool, held: int, missed: int) -> float:
-    """Of one query: a nearest-neighbour query has others in the place of those it misses."""
-    if ranked:
-        return max(held - missed, 0) / held if held else 1.0
-    return held / (held + missed) if held + missed else 1.0
+def _accuracy(held: int, missed: int, k: int | None) -> float:
+    """Of one query. A query of k nearest neighbours may have others in the place of those that it
+    misses."""
+    whole = held + missed if k is None else min(held + missed, k)
+    return max(whole - missed, 0) / whole if whole else 1.0

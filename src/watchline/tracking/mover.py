@@ -347,10 +347,11 @@ class Mover:
         return kept
 
     def looking(
-        self, columns: Columns, slots: Small, whole: bool = False
+        self, columns: Columns, slots: Small | None, whole: bool = False
     ) -> tuple[Integers, pa.Array, npt.NDArray[np.bool_]]:
-        """Rows, the queries that look at each, and whether it is in the answer or would be; or in
-        that of a query with its whole region."""
+        """Rows, the queries that look at each, and whether it is in the answer; or in that of a
+        query with its whole region. Without slots, of objects that are not here: as if they
+        were."""
         asked = self._filters.ask(columns)
         found = self._operator.looking(places(columns, self._stream), *asked, slots, whole)
         return found[0], self._ids(found[1]), found[2]
@@ -359,9 +360,11 @@ class Mover:
         """Go on with what another has told."""
         self._story = other._story
 
-    def ranked(self) -> set[str]:
-        """The nearest-neighbour queries."""
-        return {self._operator.ids[q] for q in self._operator.ranked().tolist()}
+    def ranked(self) -> dict[str, int]:
+        """The nearest-neighbour queries, and how many neighbours they ask for."""
+        numbers = self._operator.ranked()
+        counts = self._operator.centres(numbers)[:, 0].astype(np.int64).tolist()
+        return {self._operator.ids[q]: k for q, k in zip(numbers.tolist(), counts, strict=True)}
 
     def refs(self) -> Integers:
         """How many of these queries look at each object."""
