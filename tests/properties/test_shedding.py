@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import watchline as wl
 from tests import reference
 from tests.ledgers import Told
 from tests.properties.test_moving import crowd, ours, scripts
 from tests.properties.test_retention import PARTS, SPEEDS, Kept, in_order
-from tests.scripts import Played, Row, Script
+from tests.scripts import Played, Row, Script, table
 
 # What queries of these names demand.
 LEAST = {"a": 0.5, "b": 0.9, "c": 1.0, "f": 0.3}
@@ -133,6 +134,83 @@ def test_a_bound_on_the_objects_of_a_crowd(seed: int, bound: int, what: str) -> 
     for event in events:
         play(player, event, bound)
     assert player.trackers[0].stats()["shed"] > 0 or bound > 9 or what == "QUERIES"
+
+
+# --- how much is told
+
+
+class Counted(Bounded):
+    """A tracker with a bound beside one that keeps all objects; no query ranks, and none demands an
+    accuracy, which may take more changes than there are."""
+
+    def __init__(self, kind: str, timeout: int | None, part: float, speed: float | None, most: int):
+        super().__init__(kind, timeout, part, speed, f"MAX OBJECTS {most} SHED OBJECTS")
+        self.exact = wl.Tracker(self.catalog, "rows", retain="all")
+
+    def more(self, name: str) -> str:
+        return ""
+
+    def register(self, name: str, where: Any, region: Any, lifetime: Any, knn: Any = None) -> None:
+        super().register(name, where, region, lifetime)
+
+    def _rows(self, rows: list[Row]) -> list[list[Told]]:
+        self.exact.process(table(rows, self.kind))
+        return super()._rows(rows)
+
+    def _versions(self) -> list[list[Told]]:
+        self.exact.advance_to(self.catalog.version)
+        return super()._versions()
+
+    def check(self) -> None:
+        super().check()
+        [stats] = self._stats()
+        assert stats["changes"] <= self.exact.stats()["changes"]
+
+
+@settings(ours, max_examples=120)
+@given(
+    scripts(14, 8).map(in_order), st.sets(st.integers(0, 14), max_size=2), parts, speeds,
+    st.sampled_from([1, 2, 3]),
+)  # fmt: skip
+def test_no_more_is_told_than_the_exact_run_tells(
+    script: Script, restored: set[int], part: float, speed: float | None, bound: int
+) -> None:
+    kind, timeout, events = script
+    player = Counted(kind, timeout, part, speed, bound)
+    for step, event in enumerate(events):
+        if step in restored:
+            player.through_bytes()
+        play(player, event, bound)
+    assert player.trackers[0]._spared >= 0
+
+
+@pytest.mark.parametrize("bound", [1, 4, 9])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_more_is_told_of_a_crowd(seed: int, bound: int) -> None:
+    kind, timeout, events = in_order(crowd(seed, knn=False))
+    player = Counted(kind, timeout, 1.0, SPEEDS[seed % 3], bound)
+    for event in events:
+        play(player, event, bound)
+    assert player.trackers[0].stats()["shed"] > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_where_nothing_moves_nothing_is_told(seed: int) -> None:
+    """Ranges, moving ranges and nearest neighbours: the same rows once more, and again."""
+    kind, _, events = in_order(crowd(seed))
+    player = Bounded(kind, None, 1.0, SPEEDS[seed % 3], "MAX OBJECTS 6 SHED OBJECTS")
+    for event in events:
+        play(player, event, 6)
+    latest = {row["id"]: row for row in player.truth.latest.values()}
+    [tracker] = player.trackers
+    for again in range(4):
+        player.now += 1
+        rows = [{**row, "ts": player.now} for row in latest.values()]
+        before = tracker.stats()["changes"]
+        player.process(rows)
+        # At first some come that were let go, and focal objects start their queries.
+        if again > 1:
+            assert tracker.stats()["changes"] == before
 
 
 # --- demands

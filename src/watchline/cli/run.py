@@ -113,7 +113,7 @@ def _session(job: Job) -> Any:
 
 
 # Counters that are shown where there is something to count: those of the batch, and those of now.
-_OF_BATCH = ("rejected", "late", "too_fast", "shed", "over_limit")
+_OF_BATCH = ("rejected", "late", "too_fast", "shed", "forgotten", "over_limit")
 _OF_NOW = ("unanswered", "waiting")
 
 
@@ -170,7 +170,9 @@ class _Display:
         line += _dropped(p.metrics, "  ")
         accuracy = p.metrics.get("accuracy")
         if accuracy is not None and accuracy < 1:
-            line += f"  accuracy {100 * accuracy:.1f} %"
+            # Where shadows were forgotten, no more than this is known.
+            about = "at least " if p.metrics.get("unknown") else ""
+            line += f"  accuracy {about}{100 * accuracy:.1f} %"
             line += f", {100 * p.metrics.get('least', accuracy):.1f} % of the worst query"
         if self._live:
             click.echo(

@@ -71,6 +71,7 @@ from watchline.moving.tables import (
     region_of,
     span_of,
     suspect,
+    wanted,
     whole_of,
 )
 
@@ -187,19 +188,36 @@ class Operator:
         return self._objects["first"][slots] != NONE
 
     def looking(
-        self, places: Doubles, bits: Words, values: Doubles, slots: Small, whole: bool
+        self, places: Doubles, bits: Words, values: Doubles, slots: Small | None, whole: bool
     ) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
-        """Objects at these places, the queries that look at each, and whether it is in the answer,
-        or would be. A slot of -1 is of an object that is not here. `whole`: of regions as they were
-        before they were shrunk."""
+        """Objects at these places, the queries that look at each, and whether it is in the answer.
+        Without slots the objects are not here, and this is as if they all were. `whole`: of regions
+        as they were before they were shrunk."""
         lines = self._lines._replace(bits=bits, values=values)
+        known = np.full(len(places), -1) if slots is None else slots.astype(np.int64)
 
         def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
             told = Told(room[0], room[1], room[2], room[3])
-            return _looking(self._world, places, lines, slots.astype(np.int64), whole, told, i, at)
+            return _looking(self._world, places, lines, known, whole, told, i, at)
 
         told = Told(*collected(fill, len(places), 1.0, np.int64))
+        if slots is None:
+            told = self._among_all(told, places)
         return told.event, told.query, told.what > 0
+
+    def _among_all(self, told: Told, places: Doubles) -> Told:
+        """Of objects that are not here: nearest neighbours look at those that would be among the
+        nearest if all of them were here."""
+        ranked = self.is_ranked(told.query)
+        found = np.flatnonzero(ranked)
+        dx, dy = (places[told.event[found]] - self.centres(told.query[found])[:, 1:]).T
+        squares = dx * dx + dy * dy
+        order = np.lexsort((squares, told.query[found]))
+        found, squares = found[order], squares[order]
+        looks, inside = _rank(self._world, told.query[found], squares)
+        told.what[found] = inside
+        ranked[found[looks]] = False
+        return told.where(~ranked)
 
     @property
     def entry_bytes(self) -> int:
@@ -207,6 +225,15 @@ class Operator:
         lines = self._lines
         width = lines.bits.itemsize * (lines.bits.shape[1] + lines.values.shape[1])
         return int(OBJECT.itemsize + 2 * self._place.itemsize + 2 * 4 + width)
+
+    @property
+    def query_bytes(self) -> int:
+        """What queries and the lists of cells take here: all but the objects themselves."""
+        world = self._world
+        lists = (array for of in (world.spots, world.ranges, world.nearest) for array in of)
+        queries = (self._queries, self._around, self._focal, self._then, self._span)
+        known = (self._slots, self._squares, world.levels, world.scratch, world.dirty)
+        return sum(int(array.nbytes) for array in (*lists, *queries, *known))
 
     def refs(self, slots: Small) -> Small:
         """How many of these queries look at objects."""
@@ -690,6 +717,28 @@ def _looking(
                             at += 1
                     block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return len(places), at
+
+
+@kernel
+def _rank(
+    world: World, numbers: Integers, squares: Doubles
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:  # pragma: no cover - compiled
+    """Objects beside those that each query knows, by query and distance: whether they would be
+    among those wanted, and among the nearest. Of equal distances the known are first."""
+    queries = world.queries
+    looks, inside = np.zeros(len(numbers), np.bool_), np.zeros(len(numbers), np.int8)
+    nearer = known = 0
+    for i in range(len(numbers)):
+        q = numbers[i]
+        if i == 0 or q != numbers[i - 1]:
+            nearer = known = 0
+        start = queries.start[q]
+        while known < queries.count[q] and world.squares[start + known] <= squares[i]:
+            known += 1
+        looks[i] = nearer + known < wanted(world, q)
+        inside[i] = np.int8(1) if nearer + known < queries.k[q] else np.int8(0)
+        nearer += 1
+    return looks, inside
 
 
 @kernel

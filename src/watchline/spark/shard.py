@@ -35,8 +35,8 @@ from watchline.tracking.shards import shards_of
 from watchline.tracking.tracker import Saved
 
 # Gauges are of now, summed over shards; the others are of the batch.
-COUNTERS = ("rows", "rejected", "late", "changes", "shed", "over_limit", "too_fast")
-GAUGES = ("objects", "answers", "bytes", "shadow")
+COUNTERS = ("rows", "rejected", "late", "changes", "shed", "over_limit", "too_fast", "forgotten")
+GAUGES = ("objects", "answers", "bytes", "shadow", "unknown", "query_bytes")
 # The same in all shards: queries of the stream that `wl.changes` does not answer.
 SAME = ("unanswered",)
 # Of these the shard that has least counts: the accuracy of all answers, and of the worst query.

@@ -212,8 +212,9 @@ class Batch:
         self.births = {name: b for name, b in self.births.items() if name not in self._over}
         self.held = self.held[kept]
         self.let_go = own.rows.take(pa.array(own.kept[~kept]))
-        # Whose rows came in this batch.
-        self.fresh = own.kept[kept] >= own.known
+        # Objects that were not known before this batch.
+        here = own.codes[own.kept[kept]]
+        self.came = own.ids.take(pa.array(here[here >= own.known]))
         self.objects = own.rows.take(pa.array(own.kept[kept]))
         self.others = self._other.rows.take(pa.array(self._other.kept))
 

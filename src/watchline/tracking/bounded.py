@@ -1,238 +1,173 @@
-"""What a tracker does under a bound: it gives objects up, takes some back, and knows how accurate
-its answers still are. See `shedding` for which ones."""
+"""What a tracker does under a bound: it gives objects up and takes them back, or makes queries
+smaller and larger. `shedding` says which objects, `shrinking` how small.
+
+The bound covers objects of this shard. Shadows have a bound of their own, a share of this one:
+beyond it they are `forgotten`.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.evaluate import Columns
-from watchline.model import Shed, Stream
-from watchline.moving.events import Events
-from watchline.moving.queries import Moving
+from watchline.model import Shed
 from watchline.moving.tables import RETURN, SHED
-from watchline.reasons import ENTERED, LEFT, Reason
-from watchline.tracking.changes import change_table
-from watchline.tracking.flips import Moves
-from watchline.tracking.mover import Mover, Pairs
-from watchline.tracking.mover import places as points_of
+from watchline.reasons import Reason
+from watchline.tracking.answers import Answers, Integers, Mask, Slots, value_counts
+from watchline.tracking.rows import times_of
 from watchline.tracking.shedding import (
-    GOAL,
+    Given,
     Guards,
-    Shadows,
+    Prices,
+    Small,
     chosen,
     needed,
     pairs_by_object,
     threshold_of,
 )
-from watchline.tracking.shrinking import WHOLE, Sizes, shrunk_watcher
-from watchline.tracking.watcher import QueryFlips, Watcher
+from watchline.tracking.shrinking import LAST_STEP, WHOLE, Patience, Sizes, shrunk_watcher
 
-Integers = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
-
-
-# Queries grow again where objects are less than this part of the bound.
+# Load is high until objects are less than this part of the bound: until then the threshold stays,
+# and queries do not grow.
 ROOM = 0.75
+# So many shadows there may be for each object of MAX OBJECTS, and this part of MAX BYTES is theirs.
+SHADOWS, SHADOW_BYTES = 4, 0.5
 
 
-class Bounded:
+class Relief(NamedTuple):
+    """What shedding changes after a batch, and the new objects of the batch that it refuses."""
+
+    changes: list[pa.Table]
+    refused: pa.Array
+
+
+class Bounded(Answers):
     """The part of a tracker that keeps it within its bound."""
 
-    stream: Stream
-    version: int
-    _parts: int
-    _watcher: Watcher
-    _mover: Mover | None
-    _objects: pa.Table
-    _others: pa.Table
-    # How many queries that a row alone decides hold each object, if that is known.
-    _held: Integers
-    _is_held_known: bool
-    # Focal objects that moving queries wait for.
-    _waiting: dict[str, tuple[int, int]]
-    _newest: int | None
-    _births: dict[str, int | None]
-    _lifetimes: dict[str, int]
-    _counts: Counter[str]
-    # Objects that were given up, and how many queries must look at one that is not.
-    _shadows: Shadows
+    # How many queries must look at a shadow that takes the place of an object.
     _threshold: int
-    # How much is left of queries, and these, unless they are whole.
-    _sizes: Sizes
-    _small: Watcher | None
-    # How many objects each query misses, unless that has changed.
-    _missed: dict[str, int] | None
+    # Changes that the exact run has told and this one has not, but for those that it takes to take
+    # all shadows back.
+    _spared: int
+    # Of those that have just reported, which are the last whole rows of shadows: who is a stranger.
+    _visitors: Mask
+    _patience: Patience
 
-    def _moving(self) -> Mover | None:
-        """The mover, if there is a query for it."""
-        if self._mover is None and self.stream.point is not None:
-            queries = self._watcher.moving(self.version)
-            if any(map(len, queries)):
-                self._mover = self._mover_of(map(self._alive, queries), self._waiting)
-        return self._mover
+    # --- shadows
 
-    def _mover_of(self, queries: Iterable[Moving], waiting: dict[str, tuple[int, int]]) -> Mover:
-        return Mover.over(
-            self.stream,
-            self._parts,
-            queries,
-            waiting,
-            self._objects,
-            self._others,
-            self._held,
-            self._sizes,
-        )
-
-    def _alive(self, queries: Moving) -> Moving:
-        """Without those whose life is over."""
-        over = [
-            name in self._lifetimes and name not in self._births for name in queries.ids.to_pylist()
-        ]
-        return queries.take(np.flatnonzero(~np.array(over, dtype=np.bool_)))
-
-    def _hold(self, held: Integers) -> None:
-        """After a version: so many queries that a row alone decides hold each object."""
-        if self.stream.retention is None or not self._is_held_known:
-            return
-        kept = held > 0 if self._mover is None else self._mover.hold(held)
-        gone = self._objects.filter(pa.array(~kept))
-        self._objects, self._held = self._objects.filter(pa.array(kept)), held[kept]
-        self._missed = None
-        if self._sizes.step:
-            self._cast_shadows(gone)
-
-    def __len__(self) -> int:
-        return int(self._objects.num_rows)
-
-    def _relieve(self, fresh: Mask) -> list[pa.Table]:
-        """After a batch: give up objects where there are too many, take back what queries with a
-        least accuracy need. `fresh`: objects whose rows just came."""
+    def _set_aside(self, batch: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """The batch without the reports of shadows and, while load is high, of strangers; and
+        these. An object that queries move with is needed: it is no shadow any more."""
         kept = self.stream.retention
-        if kept is None or kept.sheds is None:
-            return [] if self._sizes == WHOLE else [self._resized(WHOLE)]
-        found = []
-        if kept.sheds is Shed.QUERIES:
-            self._threshold = 1
-            found += self._shrink()
-        elif self._sizes != WHOLE:
-            found.append(self._resized(WHOLE))
-        bound = self._bound() if kept.sheds is Shed.OBJECTS else len(self)
-        if len(self) > bound or self._threshold > 1:
-            victims = self._victims(fresh, bound)
-            if len(victims):
-                found.append(self._give_up(victims))
-        if self._shadows.full.num_rows:
-            back = needed(self._guards(Columns(self._shadows.full, self.stream), None))
-            if len(back):
-                found.append(self._take_back(back))
-        self._counts["over_limit"] += len(self) > self._bound()
+        if kept is None or kept.sheds is not Shed.OBJECTS or not self._shadows:
+            return batch, batch.slice(0, 0)
+        ids, focals = batch[self.stream.object], self._watcher.focals()
+        if self._threshold > 1:
+            known = self._objects[self.stream.object].combine_chunks()
+            processed = pc.or_(pc.is_in(ids, value_set=known), pc.is_in(ids, value_set=focals))
+        else:
+            shadows = self._shadows.ids(self.stream)
+            processed = pc.or_(
+                pc.invert(pc.is_in(ids, value_set=shadows)), pc.is_in(ids, value_set=focals)
+            )
+        return batch.filter(processed), batch.filter(pc.invert(processed))
+
+    def _hear(self, reports: pa.Table, before: int | None) -> tuple[Integers, int]:
+        """Shadows change by what their objects report; nothing is told. How many queries look at
+        each that has reported, which are the last whole rows now; and how many rows were late."""
+        heard = self._shadows.heard(reports, self.stream, before, self._newest)
+        self._shadows, self._missed = heard.silent, None
+        self._spared += 2 * heard.expired
+        self._forgotten.age(self._newest, self.stream.timeout)
+        looked = self._looked(Columns(heard.rows, self.stream))
+        self._spare(heard.answers, looked.answers)
+        seen = looked.looks > 0
+        rows, pinned = heard.rows.filter(pa.array(seen)), np.ones(int(seen.sum()), np.bool_)
+        given = Given(rows, pinned, looked.answers[seen], looked.looks[seen])
+        self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
+        self._visitors = heard.strange[seen]
+        return looked.steady[seen], heard.late
+
+    def _spare(self, before: Small, after: Integers) -> None:
+        """Shadows were in so many answers, and are in so many now. Of what they leave the exact run
+        tells, and it takes no change any more to take them back."""
+        self._spared += 2 * int(np.maximum(before - after, 0).sum())
+
+    def _look_again(self) -> None:
+        """Count anew who looks at shadows; there are none of objects that no query looks at."""
+        if not self._shadows:
+            return
+        looked = self._looked(Columns(self._shadows.rows(), self.stream))
+        self._spare(self._shadows.answers, looked.answers)
+        counted = self._shadows.recounted(looked.answers, looked.looks)
+        self._shadows = counted.where(looked.looks > 0)
         self._missed = None
-        return found
-
-    def _shrink(self) -> list[pa.Table]:
-        """Smaller queries where there are too many objects; larger ones again where there is room,
-        a step in each batch."""
-        found = []
-        while len(self) > self._bound() and not self._sizes.is_last:
-            found.append(self._resized(replace(self._sizes, step=self._sizes.step + 1)))
-        if not found and self._sizes.step and len(self) <= ROOM * self._bound():
-            step = self._sizes.step - 1
-            found.append(self._resized(replace(self._sizes, step=step) if step else WHOLE))
-        if self._sizes.step and (short := self._short()):
-            locked = self._sizes.locked | short
-            found.append(self._resized(replace(self._sizes, locked=locked)))
-        return found
-
-    def _short(self) -> set[str]:
-        """Queries that are less accurate than they demand."""
-        least = self._least()
-        if not least:
-            return set()
-        accuracies = self.accuracies()
-        return {name for name in least if accuracies.get(name, 1.0) < least[name]}
-
-    def _resized(self, sizes: Sizes) -> pa.Table:
-        """All queries have these sizes from now on: what leaves and enters their answers."""
-        columns = Columns(self._objects, self.stream)
-        old = self._answers(columns)
-        before = self._mover
-        self._sizes, self._small, self._mover = sizes, None, None
-        # The objects are the same until all know who looks at them.
-        self._held = self._holds(columns)
-        mover = self._moving()
-        if mover is not None and before is not None:
-            mover.take_story(before)
-        new = self._answers(columns)
-        changes = self._opened([old], [new], (Reason.SHED, Reason.SHED))
-        self._hold(self._held)
-        return changes
-
-    def _answers(self, columns: Columns) -> Pairs:
-        """Who is in the answers of queries that are not merged."""
-        return self._inside(columns, ranked=False)
-
-    def _inside(self, columns: Columns, ranked: bool = True) -> Pairs:
-        """Who is in the answers of queries, with those of nearest neighbours or without."""
-        flips = self._entered(columns)
-        found = Pairs(flips.moves, flips.ids)
-        if self._mover is None:
-            return found
-        more, ids, inside = self._mover.looking(columns, self._mover.slots)
-        if not ranked:
-            inside &= ~self._is_ranked(ids)
-        return Pairs(
-            np.concatenate([found.rows, more[inside]]),
-            pa.concat_arrays([found.ids, ids.filter(pa.array(inside))]),
-        )
-
-    def _ranked(self) -> set[str]:
-        """The queries of nearest neighbours."""
-        return set() if self._mover is None else self._mover.ranked()
-
-    def _is_ranked(self, ids: pa.Array) -> Mask:
-        ranked = pa.array(sorted(self._ranked()), pa.string())
-        return pc.is_in(ids, value_set=ranked).to_numpy(zero_copy_only=False)
-
-    def _asked(self) -> Watcher:
-        """The queries that a row alone decides, in their sizes."""
-        if self._sizes == WHOLE:
-            return self._watcher
-        if self._small is None:
-            self._small = shrunk_watcher(self._watcher, self._sizes)
-        return self._small
-
-    def _seen(self, rows: pa.Table) -> Mask:
-        """Whether some query looks at these, or would with its whole region."""
-        columns = Columns(rows, self.stream)
-        seen = self._holds(columns, self._watcher) > 0
-        if self._mover is not None:
-            more, _, _ = self._mover.looking(columns, np.full(len(seen), -1, np.int32), whole=True)
-            seen[more] = True
-        return seen
-
-    def _prune_shadows(self) -> None:
-        """After a version: no shadows of objects that no query would look at."""
-        if self._shadows:
-            self._shadows = self._shadows.where(self._seen(self._shadows.rows()))
-            self._missed = None
 
     def _cast_shadows(self, gone: pa.Table) -> None:
         """Objects that no query looks at any more, but some would with its whole region."""
-        gone = gone.filter(pa.array(self._seen(gone)))
-        if gone.num_rows:
+        looked = self._looked(Columns(gone, self.stream))
+        seen = looked.looks > 0
+        if seen.any():
             # Whoever demands an accuracy may be locked, and then needs them.
-            pinned = np.full(gone.num_rows, bool(self._least()))
-            self._shadows = self._shadows.joined(gone, pinned, self.stream, self._watcher.used())
-            self._counts["shed"] += gone.num_rows
+            pinned = np.full(int(seen.sum()), bool(self._least()))
+            rows = gone.filter(pa.array(seen))
+            given = Given(rows, pinned, looked.answers[seen], looked.looks[seen])
+            self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
+            self._counts["shed"] += given.rows.num_rows
         self._missed = None
+
+    def _slim_down(self) -> None:
+        """Of shadows that have reported, and that no query needs whole, only a part stays."""
+        if not len(self._visitors):
+            return
+        self._counts["shed"] += int(np.count_nonzero(self._visitors))
+        self._shadows, given = self._shadows.without(self._visitor_places())
+        self._visitors = self._visitors[:0]
+        given = given._replace(pinned=self._pinned(given.rows, None))
+        self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
+
+    def _visitor_places(self) -> Integers:
+        """Where those that have just reported are among the whole rows of shadows."""
+        n = len(self._visitors)
+        return self._shadows.full.num_rows - n + np.arange(n)
+
+    def _pinned(self, rows: pa.Table, slots: Slots | None) -> Mask:
+        """Whether a query with a least accuracy looks at these objects."""
+        pinned = np.zeros(rows.num_rows, np.bool_)
+        if names := list(self._least()):
+            columns = Columns(rows, self.stream)
+            found, _, _ = self._looking(columns, slots, pa.array(names, pa.string()))
+            pinned[found] = True
+        return pinned
+
+    def _forget_shadows(self) -> None:
+        """No more shadows than there may be: those that the fewest queries look at, and of these
+        those that were silent longest, are forgotten. Whole rows stay: they are demanded."""
+        if self._shadows.total <= self._most_shadows():
+            return
+        self._look_again()
+        excess = self._shadows.total - self._most_shadows()
+        if excess <= 0:
+            return
+        first = self._shadows.full.num_rows
+        looks, times = self._shadows.looks[first:], times_of(self._shadows.slim, self.stream)
+        places = first + np.lexsort((times, looks))[:excess]
+        gone = np.zeros(self._shadows.total, np.bool_)
+        gone[places] = True
+        columns = Columns(self._shadows.rows().filter(pa.array(gone)), self.stream)
+        answers = value_counts(self._entered(columns, self._watcher).ids)
+        self._forgotten.add(len(places), answers, self._newest or 0)
+        self._shadows = self._shadows.where(~gone)
+        self._counts["forgotten"] += len(places)
+        self._missed = None
+
+    # --- bounds
 
     def _bound(self) -> int:
         """How many objects there may be."""
@@ -245,49 +180,136 @@ class Bounded:
         if not n:
             return n
         each = self._bytes_of_objects() / n
-        over = self._bytes_of_objects() + self._shadows.nbytes - kept.max_bytes
+        over = self._bytes_of_objects() + self._bytes_of_shadows() - kept.max_bytes
         if over <= 0:
             return n + int(-over / each)
-        # What is given up leaves a shadow.
+        # What is given up leaves a shadow, unless shadows have all that is theirs.
         names = self._shadows.slim.column_names
         shadow = self._objects.select(names).nbytes / n
-        return max(n - int(np.ceil(over / max(each - shadow, 1.0))), 0)
+        own = int((1 - SHADOW_BYTES) * kept.max_bytes / each)
+        return min(n, max(n - int(np.ceil(over / max(each - shadow, 1.0))), own))
+
+    def _most_shadows(self) -> int:
+        """How many shadows there may be."""
+        kept = self.stream.retention
+        assert kept is not None
+        if kept.max_objects is not None:
+            return SHADOWS * kept.max_objects
+        assert kept.max_bytes is not None
+        each = self._shadows.nbytes / max(self._shadows.total, 1)
+        return int(SHADOW_BYTES * kept.max_bytes / max(each, 1.0))
 
     def _bytes_of_objects(self) -> int:
         entry = 4 if self._mover is None else self._mover.entry_bytes
         return int(self._objects.nbytes) + entry * len(self)
 
-    def _refs(self) -> Integers:
-        """How many queries look at each object."""
-        return self._held if self._mover is None else self._held + self._mover.refs()
+    def _bytes_of_shadows(self) -> int:
+        return self._shadows.nbytes - self._shadows.extra_bytes(len(self._visitors))
 
-    def _victims(self, fresh: Mask, bound: int) -> Integers:
-        """Objects to give up: such that few queries look at."""
-        n, goal = len(self), int(GOAL * bound)
-        refs = self._refs()
-        free = np.ones(n, np.bool_) if self._mover is None else ~self._mover.is_followed()
-        if self._threshold == 1:
-            self._threshold = threshold_of(refs[free], n - goal)
-        lazy = free & fresh & (refs < self._threshold)
-        others = np.flatnonzero(free & ~lazy)
-        first = np.flatnonzero(lazy)
-        order = np.concatenate(
-            [
-                first[np.argsort(refs[first], kind="stable")],
-                others[np.argsort(refs[others], kind="stable")],
-            ]
-        )
-        guards = self._guards(Columns(self._objects, self.stream), self._slots())
-        victims = chosen(order, len(first), max(n - goal, 0), max(n - bound, 0), guards)
-        if n - len(victims) <= goal:
+    def _bytes_of_queries(self) -> int:
+        """What no bound covers: plans and indexes of queries, and the lists of cells."""
+        moving = 0 if self._mover is None else self._mover.query_bytes
+        return self._watcher.nbytes + moving
+
+    # --- relief
+
+    def _relieve(self, came: pa.Array, reported: Integers) -> Relief:
+        """After a batch: give up objects where there are too many, take back what queries with a
+        least accuracy need, and others where there is room. `came` were not known before the batch;
+        `reported` counts the queries that look at each shadow that has reported."""
+        kept = self.stream.retention
+        relief = Relief([], came[:0])
+        if kept is None or kept.sheds is not Shed.QUERIES:
+            relief.changes.extend([] if self._sizes == WHOLE else [self._resized(WHOLE)])
+        if kept is None or kept.sheds is None:
+            return relief
+        if kept.sheds is Shed.QUERIES:
             self._threshold = 1
-        return victims
+            relief.changes.extend(self._shrink())
+            relief.changes.extend(self._recall()[0])
+        else:
+            relief = self._shed(came, reported, relief.changes)
+        self._forget_shadows()
+        over = len(self) > self._bound() or self._shadows.total > self._most_shadows()
+        self._counts["over_limit"] += over
+        self._missed = None
+        return relief
 
-    def _slots(self) -> Slots:
-        return np.empty(0, np.int32) if self._mover is None else self._mover.slots
+    def _without_refused(self, changes: pa.Table, relief: Relief) -> pa.Table:
+        """All changes of a batch. Of objects that it refuses nobody is told: none of them was in an
+        answer before, and none is now."""
+        told = changes.num_rows
+        changes = pa.concat_tables([changes, *relief.changes])
+        if not len(relief.refused):
+            return changes
+        refused = pc.is_in(changes["object_id"], value_set=relief.refused)
+        mine = refused.to_numpy()[:told]
+        ranked = self._is_ranked(changes["query_id"].slice(0, told).combine_chunks())
+        self._spared += int(np.count_nonzero(mine & ~ranked))
+        return changes.filter(pc.invert(refused))
 
-    def _slots_at(self, places: Integers) -> Slots:
-        return np.empty(0, np.int32) if self._mover is None else self._mover.slots[places]
+    # --- objects
+
+    def _shed(self, came: pa.Array, reported: Integers, found: list[pa.Table]) -> Relief:
+        """Object shedding: who is refused, given up, or taken back."""
+        # Shadows that have not reported come back only on demand.
+        looks = np.full(self._shadows.full.num_rows, -1)
+        looks[len(looks) - len(reported) :] = reported
+        recalled, places = self._recall()
+        found += recalled
+        looks = np.delete(looks, places)
+        bound, refused = self._bound(), came[:0]
+        excess = max(len(self) - bound, 0)
+        refs, free = self._refs(), self._free()
+        if excess:
+            self._threshold = max(self._threshold, threshold_of(refs[free], excess))
+        room = max(bound - len(self), 0)
+        swaps = max(int(np.count_nonzero(looks >= self._threshold)) - room, 0)
+        if excess or (swaps and (refs[free] < self._threshold).any()):
+            changes, refused = self._give_way(came, excess, swaps)
+            found.append(changes)
+        back = np.argsort(-looks, kind="stable")[: np.count_nonzero(looks >= 0)]
+        back = back[: max(self._bound() - len(self), 0)]
+        if len(back):
+            found.append(self._take_back(np.sort(back)))
+        self._slim_down()
+        if not self._shadows or len(self) <= ROOM * self._bound():
+            self._threshold = 1
+        return Relief(found, refused)
+
+    def _recall(self) -> tuple[list[pa.Table], Integers]:
+        """Take back what queries with a least accuracy need, by places among the whole rows."""
+        places = np.empty(0, np.int64)
+        if self._shadows.full.num_rows and self._least():
+            places = needed(self._guards(Columns(self._shadows.full, self.stream), None))
+        return [self._take_back(places)] if len(places) else [], places
+
+    def _free(self) -> Mask:
+        """Objects that no query moves with."""
+        return np.ones(len(self), np.bool_) if self._mover is None else ~self._mover.is_followed()
+
+    def _give_way(self, came: pa.Array, excess: int, swaps: int) -> tuple[pa.Table, pa.Array]:
+        """Give up this excess of objects, and so many more that are below the threshold: what
+        changes, and which of those that came are refused."""
+        columns, refs = Columns(self._objects, self.stream), self._refs()
+        ids = self._objects[self.stream.object].combine_chunks()
+        is_new = pc.is_in(ids, value_set=came).to_numpy(zero_copy_only=False)
+        answers = np.bincount(self._answers(columns).rows, minlength=len(self))
+        free = np.flatnonzero(self._free())
+        order = free[np.lexsort((~is_new[free], refs[free]))]
+        victims = chosen(
+            order,
+            int(np.count_nonzero(refs[free] < self._threshold)),
+            excess + swaps,
+            excess,
+            Prices(np.where(is_new, 0, 2 * answers), self._spared),
+            self._guards(columns, self._slots()),
+        )
+        is_new, answers = is_new[victims], answers[victims]
+        # It takes a change of each answer to take the new ones back, and two for the others.
+        self._spared -= int(np.where(is_new, answers, 2 * answers).sum())
+        changes = self._give_up(victims, answers, refs[victims])
+        return changes, ids.take(pa.array(victims[is_new]))
 
     def _guards(self, columns: Columns, slots: Slots | None) -> Guards:
         """The queries with a least accuracy, and who of these objects is in their answers. Without
@@ -312,58 +334,37 @@ class Bounded:
                 pairs = pairs_by_object(rows[chosen_], queries[chosen_], len(columns))
         return Guards(np.array(list(least.values())), counts[0], counts[1], *pairs)
 
-    def _least(self) -> dict[str, float]:
-        """The living queries with a least accuracy."""
-        return {
-            name: least
-            for name, least in self._watcher.guards().items()
-            if name not in self._lifetimes or name in self._births
-        }
-
-    def _looking(
-        self, columns: Columns, slots: Slots | None, names: pa.Array
-    ) -> tuple[Integers, Integers, Mask]:
-        """Rows, the places in `names` of queries that look at them, and whether they are in the
-        answers or would be."""
-        rows, ids = self._asked().holding(columns, names.to_pylist())
-        inside = np.ones(len(rows), np.bool_)
-        if self._mover is not None:
-            of = np.full(len(columns), -1, np.int32) if slots is None else slots
-            more, who, within = self._mover.looking(columns, of)
-            rows = np.concatenate([rows, more])
-            ids = pa.concat_arrays([ids, who])
-            inside = np.concatenate([inside, within])
-        places = pc.index_in(ids, value_set=names)
-        wanted = places.is_valid().to_numpy(zero_copy_only=False)
-        return rows[wanted], places.drop_null().to_numpy().astype(np.int64), inside[wanted]
-
-    def _give_up(self, places: Integers) -> pa.Table:
+    def _give_up(self, places: Integers, answers: Integers, looks: Integers) -> pa.Table:
         """These objects leave all answers, and cast shadows."""
-        gone = self._objects.take(pa.array(places))
-        pinned = np.zeros(len(places), np.bool_)
-        if names := list(self._least()):
-            of, slots = Columns(gone, self.stream), self._slots_at(places)
-            rows, _, _ = self._looking(of, slots, pa.array(names, pa.string()))
-            pinned[rows] = True
+        gone, slots = self._objects.take(pa.array(places)), self._slots_at(places)
+        given = Given(gone, self._pinned(gone, slots), answers, looks)
         rows_of = pa.concat_tables([self._objects, self._others])
-        changes = self._exchanged(rows_of, places, SHED, self._slots_at(places))
+        changes = self._exchanged(rows_of, places, SHED, slots, np.zeros(len(places), np.bool_))
         kept = np.ones(len(self), np.bool_)
         kept[places] = False
         self._keep(kept)
-        self._shadows = self._shadows.joined(gone, pinned, self.stream, self._watcher.used())
+        # Shadows that have just reported stay the last of the whole rows.
+        older, visiting = self._shadows.without(self._visitor_places())
+        visiting = visiting._replace(pinned=np.ones(len(self._visitors), np.bool_))
+        used = self._watcher.used()
+        self._shadows = older.joined(given, self.stream, used).joined(visiting, self.stream, used)
         self._counts["shed"] += len(places)
         return changes
 
     def _take_back(self, places: Integers) -> pa.Table:
         """Objects that were given up, by their places among whole rows, are here again."""
-        self._shadows, back = self._shadows.without(places)
-        n = len(self)
+        strange = np.zeros(self._shadows.full.num_rows, np.bool_)
+        strange[self._visitor_places()] = self._visitors
+        left = np.setdiff1d(self._visitor_places(), places, assume_unique=True)
+        self._visitors, strange = strange[left], strange[places]
+        self._shadows, given = self._shadows.without(places)
+        n, back = len(self), given.rows
         rows_of = pa.concat_tables([self._objects, self._others, back])
         new = len(rows_of) - len(back) + np.arange(len(back))
         slots = np.empty(0, np.int32)
         if self._mover is not None:
             slots = self._mover.enrol(back[self.stream.object].combine_chunks(), True)
-        changes = self._exchanged(rows_of, new, RETURN, slots)
+        changes = self._exchanged(rows_of, new, RETURN, slots, strange)
         held = self._holds(Columns(back, self.stream))
         self._objects = pa.concat_tables([self._objects, back])
         self._held = np.concatenate([self._held, held])
@@ -371,67 +372,6 @@ class Bounded:
             self._mover.slots = np.concatenate([self._mover.slots, slots]).astype(np.int32)
         self._keep(np.ones(n + len(back), np.bool_))
         return changes
-
-    def _holds(self, columns: Columns, watcher: Watcher | None = None) -> Integers:
-        """How many queries that a row alone decides hold each of these, in their sizes or as this
-        watcher has them."""
-        return np.bincount(self._entered(columns, watcher).moves, minlength=len(columns))
-
-    def _entered(self, columns: Columns, watcher: Watcher | None = None) -> QueryFlips:
-        """Rows that come from nowhere, and the queries that they enter."""
-        rows = np.arange(len(columns))
-        moves = Moves(np.full(len(rows), -1), rows)
-        return self._alive_flips((watcher or self._asked()).flips(columns, moves))
-
-    def _alive_flips(self, flips: QueryFlips) -> QueryFlips:
-        """Without those of queries whose life is over."""
-        if not (flips.lifetimes > 0).any():
-            return flips
-        over = pa.array([n for n in self._lifetimes if n not in self._births], pa.string())
-        kept = ~pc.is_in(flips.ids, value_set=over).to_numpy(zero_copy_only=False)
-        places = pa.array(np.flatnonzero(kept))
-        return QueryFlips(
-            flips.moves[kept], flips.ids.take(places), flips.signs[kept], flips.lifetimes[kept]
-        )
-
-    def _exchanged(self, rows: pa.Table, places: Integers, kind: int, slots: Slots) -> pa.Table:
-        """What answers do when the objects of these rows go, or come back, one after the other."""
-        columns, n = Columns(rows, self.stream), len(places)
-        nowhere = np.full(n, -1)
-        moves = Moves(nowhere, places) if kind == RETURN else Moves(places, nowhere)
-        flips = self._alive_flips(self._asked().flips(columns, moves))
-        event, ids, signs, row = flips.moves, flips.ids, flips.signs, places[flips.moves]
-        now = self._newest or 0
-        if self._mover is not None:
-            mine = columns.take(places)
-            happened = self._mover.run(
-                Events(
-                    np.full(n, kind, np.int8),
-                    np.full(n, now),
-                    slots.astype(np.int64),
-                    points_of(mine, self.stream),
-                    places,
-                    *self._mover.ask(mine),
-                    np.bincount(flips.moves, flips.signs, n).astype(np.int64),
-                ),
-                rows,
-                now,
-            )
-            event = np.concatenate([event, happened.event])
-            ids = pa.concat_arrays([ids, happened.ids])
-            signs = np.concatenate([signs, happened.sign])
-            row = np.concatenate([row, happened.row])
-        order = np.lexsort((signs, event))
-        reasons = np.where(signs > 0, ENTERED[kind], LEFT[kind])
-        return change_table(
-            self.stream,
-            rows,
-            row[order],
-            ids.take(pa.array(order)),
-            signs[order],
-            np.full(len(order), now),
-            reasons[order],
-        )
 
     def _keep(self, kept: Mask) -> None:
         """These objects, unless they were let go meanwhile."""
@@ -441,95 +381,96 @@ class Bounded:
             self._mover.settle(slots[kept], slots[~kept], self._mover.other_slots)
         self._objects, self._held = self._objects.filter(pa.array(kept)), self._held[kept]
 
-    def _opened(
-        self,
-        old: Sequence[Pairs],
-        new: Sequence[Pairs],
-        why: tuple[Reason, Reason] = (Reason.DROPPED, Reason.REGISTERED),
-    ) -> pa.Table:
-        """The difference of two sets of answers; a query that was replaced changes by it alone.
-        `why` it leaves and enters."""
-        sides = []
-        for pairs in (old, new):
-            rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in pairs)])
-            sides.append(
-                (rows, pa.concat_arrays([pa.array([], pa.string()), *(i for _, i in pairs)]))
-            )
-        (old_rows, old_ids), (new_rows, new_ids) = sides
-        coded = pa.concat_arrays([old_ids, new_ids]).dictionary_encode()
-        codes = coded.indices.to_numpy().astype(np.int64)
-        count = max(len(coded.dictionary), 1)
-        keys_old = old_rows * count + codes[: len(old_rows)]
-        keys_new = new_rows * count + codes[len(old_rows) :]
-        left = np.setdiff1d(keys_old, keys_new, assume_unique=True)
-        entered = np.setdiff1d(keys_new, keys_old, assume_unique=True)
-        keys = np.concatenate([left, entered])
-        signs = np.repeat(np.array([-1, 1], np.int8), [len(left), len(entered)])
-        reasons = np.repeat(why, [len(left), len(entered)])
-        times = np.full(len(keys), self._newest or 0)
-        ids = coded.dictionary.take(pa.array(keys % count))
-        return change_table(self.stream, self._objects, keys // count, ids, signs, times, reasons)
-
-    # --- accuracy
-
-    def accuracies(self) -> dict[str, float]:
-        """Of each query that misses objects: the part of its answer that it has."""
-        missing = self._missing()
-        if not missing:
-            return {}
-        held = _value_counts(self._inside(Columns(self._objects, self.stream)).ids)
-        ranked = self._ranked()
-        return {
-            name: _accuracy(name in ranked, held[name], missed) for name, missed in missing.items()
-        }
-
-    def _missing(self) -> dict[str, int]:
-        """How many objects each query misses."""
-        if self._missed is None:
-            self._missed = self._count_missing() if self._shadows or self._sizes.step else {}
-        return self._missed
-
-    def _count_missing(self) -> dict[str, int]:
-        """Shadows that would be in answers; and where queries are smaller, who would be with the
-        whole regions."""
-        missing = self._counted(Columns(self._shadows.rows(), self.stream), None)
+    def _hold(self, held: Integers) -> None:
+        """After a version: so many queries that a row alone decides hold each object."""
+        if self.stream.retention is None or not self._is_held_known:
+            return
+        kept = held > 0 if self._mover is None else self._mover.hold(held)
+        gone = self._objects.filter(pa.array(~kept))
+        self._objects, self._held = self._objects.filter(pa.array(kept)), held[kept]
+        self._missed = None
         if self._sizes.step:
-            columns = Columns(self._objects, self.stream)
-            missing += self._counted(columns, self._slots())
-            missing -= Counter(self._answers(columns).ids.to_pylist())
-        return dict(+missing)
+            self._cast_shadows(gone)
 
-    def _counted(self, columns: Columns, slots: Slots | None) -> Counter[str]:
-        """How many of these objects each query holds, with its whole region; of nearest neighbours,
-        shadows alone."""
-        counts = _value_counts(self._entered(columns, self._watcher).ids)
+    # --- queries
+
+    def _shrink(self) -> list[pa.Table]:
+        """Smaller queries where there are too many objects, if that lets some go; larger ones again
+        where there is room, a step in each batch."""
+        before, found = self._sizes, []
+        n = len(self)
+        if n <= self._bound():
+            self._patience = Patience()
+            if self._sizes.step and n <= ROOM * self._bound():
+                step = self._sizes.step - 1
+                found.append(self._resized(replace(self._sizes, step=step) if step else WHOLE))
+        elif self._patience.left:
+            self._patience = self._patience.waited()
+        else:
+            found += self._shrink_to_fit()
+        if self._sizes.step and (short := self._short()):
+            locked = self._sizes.locked | short
+            found.append(self._resized(replace(self._sizes, locked=locked)))
+            if self._sizes.step > before.step and len(self) >= n:
+                found.append(self._resized(before))
+                self._patience = self._patience.lost()
+        return found
+
+    def _shrink_to_fit(self) -> list[pa.Table]:
+        """The first step with which there are few enough objects. If there is none, the first with
+        which there are as few as possible; and for some batches no other is tried."""
+        found = []
+        while len(self) > self._bound():
+            step = self._paying_step()
+            if step is None:
+                self._patience = self._patience.lost()
+                break
+            found.append(self._resized(replace(self._sizes, step=step)))
+        return found
+
+    def _paying_step(self) -> int | None:
+        """The first step with as few objects as the bound says, or as any step leaves; None if no
+        step lets an object go."""
+        if self._sizes.is_last:
+            return None
+        least = self._left_by(LAST_STEP)
+        if least >= len(self):
+            return None
+        wanted, steps = max(least, self._bound()), range(self._sizes.step + 1, LAST_STEP)
+        place = bisect_left(steps, True, key=lambda step: self._left_by(step) <= wanted)
+        return self._sizes.step + 1 + place
+
+    def _left_by(self, step: int) -> int:
+        """How many objects some query would look at, or move with, at this step."""
+        sizes = replace(self._sizes, step=step)
+        columns = Columns(self._objects, self.stream)
+        looked = self._holds(columns, shrunk_watcher(self._watcher, sizes)) > 0
         if self._mover is not None:
-            of = np.full(len(columns), -1, np.int32) if slots is None else slots
-            _, ids, inside = self._mover.looking(columns, of, whole=True)
-            if slots is not None:
-                inside &= ~self._is_ranked(ids)
-            counts += _value_counts(ids.filter(pa.array(inside)))
-        return counts
+            queries = map(self._alive, self._watcher.moving(self.version))
+            mover = self._mover_of(queries, self._waiting, sizes)
+            looked |= (mover.refs() > 0) | mover.is_followed()
+        return int(np.count_nonzero(looked))
 
-    def _accuracy(self) -> float:
-        """The part of all answers that is there."""
-        missing = self._missing()
-        ranked = self._ranked()
-        wrong = sum(n for name, n in missing.items() if name in ranked)
-        missed = sum(missing.values()) - wrong
-        answers = self._counts["answers"]
-        whole = answers + missed
-        return max(answers - wrong, 0) / whole if whole else 1.0
+    def _short(self) -> set[str]:
+        """Queries that are less accurate than they demand."""
+        least = self._least()
+        if not least:
+            return set()
+        accuracies = self.accuracies()
+        return {name for name in least if accuracies.get(name, 1.0) < least[name]}
 
-
-def _value_counts(ids: pa.Array) -> Counter[str]:
-    counted = pc.value_counts(ids)
-    names, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
-    return Counter(dict(zip(names, counts, strict=True)))
-
-
-def _accuracy(ranked: bool, held: int, missed: int) -> float:
-    """Of one query: a nearest-neighbour query has others in the place of those it misses."""
-    if ranked:
-        return max(held - missed, 0) / held if held else 1.0
-    return held / (held + missed) if held + missed else 1.0
+    def _resized(self, sizes: Sizes) -> pa.Table:
+        """All queries have these sizes from now on: what leaves and enters their answers."""
+        columns = Columns(self._objects, self.stream)
+        old = self._answers(columns)
+        before = self._mover
+        self._sizes, self._small, self._mover = sizes, None, None
+        # The objects are the same until all know who looks at them.
+        self._held = self._holds(columns)
+        mover = self._moving()
+        if mover is not None and before is not None:
+            mover.take_story(before)
+        new = self._answers(columns)
+        changes = self._opened([old], [new], (Reason.SHED, Reason.SHED))
+        self._hold(self._held)
+        return changes

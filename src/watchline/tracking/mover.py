@@ -118,6 +118,10 @@ class Mover:
     def __contains__(self, name: str) -> bool:
         return name in self._operator.numbers
 
+    def names(self) -> Iterable[str]:
+        """The ids of all queries."""
+        return self._operator.numbers
+
     def waiting(self) -> dict[str, tuple[int, int]]:
         return self._operator.waiting()
 
@@ -343,10 +347,11 @@ class Mover:
         return kept
 
     def looking(
-        self, columns: Columns, slots: Small, whole: bool = False
+        self, columns: Columns, slots: Small | None, whole: bool = False
     ) -> tuple[Integers, pa.Array, npt.NDArray[np.bool_]]:
-        """Rows, the queries that look at each, and whether it is in the answer or would be; or in
-        that of a query with its whole region."""
+        """Rows, the queries that look at each, and whether it is in the answer; or in that of a
+        query with its whole region. Without slots, of objects that are not here: as if they
+        were."""
         asked = self._filters.ask(columns)
         found = self._operator.looking(places(columns, self._stream), *asked, slots, whole)
         return found[0], self._ids(found[1]), found[2]
@@ -355,9 +360,11 @@ class Mover:
         """Go on with what another has told."""
         self._story = other._story
 
-    def ranked(self) -> set[str]:
-        """The nearest-neighbour queries."""
-        return {self._operator.ids[q] for q in self._operator.ranked().tolist()}
+    def ranked(self) -> dict[str, int]:
+        """The nearest-neighbour queries, and how many neighbours they ask for."""
+        numbers = self._operator.ranked()
+        counts = self._operator.centres(numbers)[:, 0].astype(np.int64).tolist()
+        return {self._operator.ids[q]: k for q, k in zip(numbers.tolist(), counts, strict=True)}
 
     def refs(self) -> Integers:
         """How many of these queries look at each object."""
@@ -369,6 +376,10 @@ class Mover:
     @property
     def entry_bytes(self) -> int:
         return self._operator.entry_bytes
+
+    @property
+    def query_bytes(self) -> int:
+        return self._operator.query_bytes
 
     def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
         return self._operator.is_here(slots)

@@ -1,9 +1,17 @@
 """Load shedding: which objects a tracker gives up under a bound, and what it still knows of them.
 
 An object that few queries look at costs as much memory as one that many do, and less accuracy. So
-under a bound those go first that fewer than a *threshold* of queries look at: lazily, when their
-rows come, and others only as far as the bound demands. What is given up has a *shadow*: its id,
-time and place, and what queries read of it, from which the accuracy of all answers follows.
+under a bound those go first that the fewest queries look at. What is given up has a *shadow*: its
+id, time and place, and what queries read of it, from which the accuracy of all answers follows. A
+shadow that reports changes its shadow only. It comes back when there is room, or when as many
+queries look at it as the *threshold* says and an object below the threshold can go instead. While
+load is high a *stranger*, an object that is neither kept nor a shadow, is treated as a shadow that
+reports.
+
+Shedding tells no more changes than the exact run would (`Prices`). An object that nobody was told
+of is refused for nothing. To give up a known one, and to take it back, takes a change of each
+answer that it is in; so that is done only for changes that were *spared*: those that the exact run
+tells of objects that are shadows here.
 
 A query with a least ACCURACY locks what it cannot spare. Answers also shrink when objects leave: so
 the shadow of what such a query looks at is the whole row, and it comes back when it is needed.
@@ -20,26 +28,45 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.model import Stream
+from watchline.tracking.batch import Linked
 from watchline.tracking.rows import conformed, row_schema, times_of
 
 Integers = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-# Once it is too much, load is shed down to this part of the bound.
-GOAL = 0.9
-
 
 class Shadows(NamedTuple):
-    """Objects that were given up: of most what queries read, of some the whole row."""
+    """Objects that were given up: of most what queries read, of some the whole row.
+
+    Of each, whole rows first: in how many answers it would be, and how many queries look at it, as
+    was counted when it reported last.
+    """
 
     slim: pa.Table
     full: pa.Table
+    answers: Small
+    looks: Small
 
     @staticmethod
     def none(stream: Stream) -> Shadows:
-        empty = row_schema(stream).empty_table()
-        return Shadows(empty.select(_read(stream, frozenset())), empty)
+        empty, nobody = row_schema(stream).empty_table(), np.empty(0, np.int32)
+        return Shadows(empty.select(_read(stream, frozenset())), empty, nobody, nobody)
+
+    @staticmethod
+    def unpacked(slim: pa.Table, full: pa.Table, counts: pa.Table | None) -> Shadows:
+        """From tables of a state; one of an older release does not have the counts."""
+        if counts is None:
+            zeros = np.zeros(slim.num_rows + full.num_rows, np.int32)
+            return Shadows(slim, full, zeros, zeros)
+        answers, looks = (column.to_numpy().astype(np.int32) for column in counts.columns)
+        return Shadows(slim, full, answers, looks)
+
+    def packed(self) -> list[pa.Table]:
+        """Tables for a state."""
+        counts = {"answers": self.answers, "looks": self.looks}
+        return [self.slim, self.full, pa.table(counts)]
 
     def __bool__(self) -> bool:
         return self.total > 0
@@ -50,59 +77,122 @@ class Shadows(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return int(self.slim.nbytes + self.full.nbytes)
+        arrays = (self.slim, self.full, self.answers, self.looks)
+        return sum(int(array.nbytes) for array in arrays)
+
+    def extra_bytes(self, visitors: int) -> int:
+        """How much less there would be if the last whole rows were not whole."""
+        rows = self.full.slice(self.full.num_rows - visitors)
+        return int(rows.nbytes - rows.select(self.slim.column_names).nbytes)
 
     def rows(self) -> pa.Table:
         """All of them, the whole rows first; NULL where nothing is known."""
         return pa.concat_tables([self.full, conformed(self.slim, self.full.schema)])
+
+    def ids(self, stream: Stream) -> pa.Array:
+        """The objects, in the order of `rows`."""
+        chunks = [c for t in (self.full, self.slim) for c in t[stream.object].chunks]
+        return pa.chunked_array(chunks, self.full[stream.object].type).combine_chunks()
 
     def met(self, batch: pa.Table, stream: Stream) -> tuple[Shadows, pa.Table, int]:
         """A batch comes: its objects cast no shadow any more. The batch without rows that are older
         than that, and how many these are."""
         if not self:
             return self, batch, 0
-        known = pa.chunked_array(
-            [c for t in self for c in t[stream.object].chunks], self.full[stream.object].type
-        )
-        seen = pc.index_in(batch[stream.object], value_set=known.combine_chunks())
+        known = self.ids(stream)
+        seen = pc.index_in(batch[stream.object], value_set=known)
         places = pc.fill_null(seen, -1).to_numpy().astype(np.int64)
+        tables = (self.full, self.slim)
         then = np.append(
-            np.concatenate([times_of(t, stream) for t in self]), np.iinfo(np.int64).min
+            np.concatenate([times_of(t, stream) for t in tables]), np.iinfo(np.int64).min
         )
         late = times_of(batch, stream) < then[places]
         batch = batch.filter(pa.array(~late))
-        ids = batch[stream.object].combine_chunks()
-        left = (t.filter(pc.invert(pc.is_in(t[stream.object], value_set=ids))) for t in self)
-        return Shadows(*left), batch, int(np.count_nonzero(late))
+        met = pc.is_in(known, value_set=batch[stream.object].combine_chunks())
+        left = self.where(~met.to_numpy(zero_copy_only=False))
+        return left, batch, int(np.count_nonzero(late))
 
-    def expired(self, stream: Stream, newest: int | None) -> Shadows:
-        """Without those that have timed out."""
-        if not self or stream.timeout is None or newest is None:
-            return self
-        last = newest - stream.timeout
-        return Shadows(*(t.filter(pa.array(times_of(t, stream) >= last)) for t in self))
+    def heard(
+        self, reports: pa.Table, stream: Stream, before: int | None, newest: int | None
+    ) -> Heard:
+        """Rows of these objects and of strangers come, and some objects time out; the newest time
+        of the stream was `before` and is `newest`."""
+        if not self and not reports.num_rows:
+            return Heard(self, reports, self.answers, np.empty(0, np.bool_), 0, 0)
+        linked = Linked(self.rows(), reports, stream, before, newest)
+        is_new = linked.kept >= linked.known
+        silent = np.zeros(self.total, np.bool_)
+        silent[linked.kept[~is_new]] = True
+        # Strangers are in no answer.
+        answers = np.zeros(len(linked.ids), np.int32)
+        answers[: linked.known] = self.answers
+        reported, expired = linked.kept[is_new], linked.codes[linked.expired]
+        who = linked.codes[reported]
+        return Heard(
+            self.where(silent),
+            linked.rows.take(pa.array(reported)),
+            answers[who],
+            who >= linked.known,
+            int(answers[expired].sum()),
+            linked.late,
+        )
 
-    def joined(self, rows: pa.Table, pinned: Mask, stream: Stream, used: frozenset[str]) -> Shadows:
-        """With these objects, of which some are kept as whole rows."""
+    def joined(self, more: Given, stream: Stream, used: frozenset[str]) -> Shadows:
+        """With these objects."""
         names = _read(stream, used | frozenset(self.slim.column_names))
-        fresh = rows.filter(pa.array(~pinned)).select(names)
+        pinned, n = more.pinned, self.full.num_rows
+        fresh = more.rows.filter(pa.array(~pinned)).select(names)
         older = conformed(self.slim, fresh.schema)
         slim = pa.concat_tables([older, fresh]).combine_chunks()
-        full = pa.concat_tables([self.full, rows.filter(pa.array(pinned))]).combine_chunks()
-        return Shadows(slim, full)
+        full = pa.concat_tables([self.full, more.rows.filter(pa.array(pinned))]).combine_chunks()
+        answers, looks = (
+            np.concatenate([old[:n], new[pinned], old[n:], new[~pinned]]).astype(np.int32)
+            for old, new in ((self.answers, more.answers), (self.looks, more.looks))
+        )
+        return Shadows(slim, full, answers, looks)
+
+    def recounted(self, answers: Integers, looks: Integers) -> Shadows:
+        """With these counts."""
+        return self._replace(answers=answers.astype(np.int32), looks=looks.astype(np.int32))
 
     def where(self, kept: Mask) -> Shadows:
         """Those of `rows` that are kept."""
         n = self.full.num_rows
-        return Shadows(self.slim.filter(pa.array(kept[n:])), self.full.filter(pa.array(kept[:n])))
-
-    def without(self, places: Integers) -> tuple[Shadows, pa.Table]:
-        """Without some of the whole rows, and these."""
-        kept = np.ones(self.full.num_rows, np.bool_)
-        kept[places] = False
-        return self._replace(full=self.full.filter(pa.array(kept))), self.full.take(
-            pa.array(places)
+        return Shadows(
+            self.slim.filter(pa.array(kept[n:])),
+            self.full.filter(pa.array(kept[:n])),
+            self.answers[kept],
+            self.looks[kept],
         )
+
+    def without(self, places: Integers) -> tuple[Shadows, Given]:
+        """Without some of the whole rows, and these."""
+        kept = np.ones(self.total, np.bool_)
+        kept[places] = False
+        rows, pinned = self.full.take(pa.array(places)), np.zeros(len(places), np.bool_)
+        return self.where(kept), Given(rows, pinned, self.answers[places], self.looks[places])
+
+
+class Given(NamedTuple):
+    """Objects that are given up: their rows, whether these stay whole; answers, and who looks."""
+
+    rows: pa.Table
+    pinned: Mask
+    answers: Integers | Small
+    looks: Integers | Small
+
+
+class Heard(NamedTuple):
+    """What shadows and strangers report: the shadows that are silent, the latest row of each object
+    that has reported, in how many answers it was, and whether it is a stranger; in how many answers
+    those were that have timed out; and how many rows were late."""
+
+    silent: Shadows
+    rows: pa.Table
+    answers: Small
+    strange: Mask
+    expired: int
+    late: int
 
 
 def _read(stream: Stream, used: frozenset[str]) -> list[str]:
@@ -129,24 +219,42 @@ class Guards(NamedTuple):
     queries: Integers
 
 
-def chosen(order: Integers, lazy: int, most: int, least: int, guards: Guards) -> Integers:
-    """Objects to give up, of these in their order: `most` of the first `lazy`, and others until
-    there are `least`. No query falls below its accuracy."""
+class Prices(NamedTuple):
+    """How many changes it takes to give up each object and take it back, and how many there may
+    be in all."""
+
+    each: Integers
+    budget: int
+
+
+def chosen(
+    order: Integers, weak: int, most: int, least: int, prices: Prices, guards: Guards
+) -> Any:
+    """Objects to give up, of these in their order: `most` of the first `weak`, and others until
+    there are `least`. No query falls below its accuracy; and no more is spent than the budget has,
+    unless there would be fewer than `least`."""
     held, missed = guards.held.copy(), guards.missed.copy()
-    taken = _chosen(order, lazy, most, least, guards._replace(held=held, missed=missed))
+    guards = guards._replace(held=held, missed=missed)
+    taken = np.zeros(len(order), np.bool_)
+    count = _choose(order[:weak], taken[:weak], most, prices.each, prices.budget, guards)
+    spent = int(prices.each[order[taken]].sum())
+    count += _choose(
+        order[weak:], taken[weak:], least - count, prices.each, prices.budget - spent, guards
+    )
+    _choose(order, taken, least - count, np.zeros_like(prices.each), 0, guards)
     return order[taken]
 
 
 @nb.njit(cache=True, nogil=True)
-def _chosen(
-    order: Integers, lazy: int, most: int, least: int, guards: Guards
-) -> Any:  # pragma: no cover - compiled
-    taken = np.zeros(len(order), np.bool_)
+def _choose(
+    order: Integers, taken: Mask, most: int, prices: Integers, budget: int, guards: Guards
+) -> int:  # pragma: no cover - compiled
+    """Take so many more of these, as far as the budget goes; how many are taken."""
     count = 0
     for i in range(len(order)):
-        if count >= (most if i < lazy else least):
-            if i >= lazy or most <= least:
-                break
+        if count >= most:
+            break
+        if taken[i] or prices[order[i]] > budget:
             continue
         first, end = guards.offsets[order[i]], guards.offsets[order[i] + 1]
         spared = True
@@ -161,8 +269,9 @@ def _chosen(
                 guards.held[guards.queries[j]] -= 1
                 guards.missed[guards.queries[j]] += 1
             taken[i] = True
+            budget -= prices[order[i]]
             count += 1
-    return taken
+    return count
 
 
 def needed(missing: Guards) -> Integers:

@@ -4,6 +4,9 @@ There are steps: the first take the cache of queries that move, the others a ten
 area each. A region shrinks about its centre, so that what is left is a part of it. No region is
 left with less of its area than its query's least ACCURACY; where that is not enough, because
 objects are not spread evenly, the query is *locked*: it has its whole region and cache.
+
+Where queries overlap, a step may let no object go. Such a step costs accuracy for nothing, so it is
+not taken; and what was tried in vain is not tried in every batch (`Patience`).
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ Integers = npt.NDArray[np.int64]
 
 # The share of the cache, and of the area, in each step.
 STEPS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), *((0.0, tenths / 10) for tenths in range(9, 0, -1)))
+LAST_STEP = len(STEPS) - 1
+# After a search for a smaller step that was in vain, so many batches pass at most before the next.
+LONGEST = 64
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Sizes:
 
     @property
     def is_last(self) -> bool:
-        return self.step == len(STEPS) - 1
+        return self.step == LAST_STEP
 
     def areas(self, ids: pa.Array, least: Doubles) -> Doubles:
         """The part of each region that is left."""
@@ -56,6 +62,24 @@ class Sizes:
 
 
 WHOLE = Sizes()
+
+
+@dataclass(frozen=True)
+class Patience:
+    """When a smaller step is looked for again, after that was in vain: each time twice as many
+    batches pass as before, and `left` of them are to come."""
+
+    wait: int = 0
+    left: int = 0
+
+    def lost(self) -> Patience:
+        """Once more in vain."""
+        wait = min(max(2 * self.wait, 1), LONGEST)
+        return Patience(wait, wait)
+
+    def waited(self) -> Patience:
+        """One batch less to wait."""
+        return replace(self, left=self.left - 1)
 
 
 def shrunk(base: Base, sizes: Sizes) -> Base:

@@ -38,11 +38,12 @@ from watchline.tracking import blob as blobs
 from watchline.tracking.batch import Batch, Known, Span
 from watchline.tracking.bounded import Bounded
 from watchline.tracking.changes import change_schema
+from watchline.tracking.forgotten import Forgotten
 from watchline.tracking.mover import Mover, Pairs
 from watchline.tracking.rows import Rejects, accepted, declared, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
 from watchline.tracking.shedding import Shadows
-from watchline.tracking.shrinking import WHOLE, Sizes, shrunk
+from watchline.tracking.shrinking import WHOLE, Patience, Sizes, shrunk
 from watchline.tracking.watcher import STEPS, Step, Watcher, members
 
 Integers = npt.NDArray[np.int64]
@@ -62,7 +63,7 @@ class Keeping(TypedDict, total=False):
     shed: str | None
 
 
-COUNTED = ("rows", "changes", "late", "rejected", "shed", "over_limit", "too_fast")
+COUNTED = ("rows", "changes", "late", "rejected", "shed", "over_limit", "too_fast", "forgotten")
 # A query that waits for all its focal objects, since ever.
 _ALL = (3, FIRST)
 
@@ -118,9 +119,9 @@ class Tracker(Bounded):
         self._objects = self._others = schema_of_rows(self.stream).empty_table()
         self._held = np.empty(0, np.int64)
         self._is_held_known = True
-        self._shadows = Shadows.none(stream)
-        self._threshold = 1
-        self._sizes, self._small = WHOLE, None
+        self._shadows, self._forgotten = Shadows.none(stream), Forgotten()
+        self._threshold, self._spared, self._visitors = 1, 0, np.empty(0, np.bool_)
+        self._sizes, self._small, self._patience = WHOLE, None, Patience()
         self._missed = None
         self._newest: int | None = None
         self._mover: Mover | None = None
@@ -148,11 +149,13 @@ class Tracker(Bounded):
             self._held, self._is_held_known = self._holds(Columns(self._objects, self.stream)), True
             self._mover = None
         batch, rejects = accepted(rows, self.stream, self._watcher.used())
-        shadows, batch, late = self._shadows.met(batch, self.stream)
         times = times_of(batch, self.stream)
         if span is None:
             span = Span(int(times.min()), int(times.max())) if len(times) else None
         others = self.no_rows() if foreign is None else declared(foreign, self.stream)
+        batch, reports = self._set_aside(batch)
+        shadows, batch, late = self._shadows.met(batch, self.stream)
+        before = self._newest
         try:
             done = Batch(self._known(), batch, others, span)
         except BaseException:
@@ -162,17 +165,19 @@ class Tracker(Bounded):
         self._rejects += rejects
         self._counts["rows"] += rows.num_rows
         self._counts["rejected"] += rejects.total()
-        self._counts["late"] += done.late + late
         self._counts["too_fast"] += done.too_fast
         self._objects, self._others, self._newest = done.objects, done.others, done.newest
         self._held = done.held
         self._births = done.births
         if self._mover is not None:
             self._waiting = self._mover.waiting()
-        self._shadows, self._missed = shadows.expired(self.stream, self._newest), None
+        self._shadows = shadows
+        reported, late_reports = self._hear(reports, before)
+        self._counts["late"] += done.late + late + late_reports
         if self._sizes.step:
             self._cast_shadows(done.let_go)
-        return self._told(pa.concat_tables([done.changes, *self._relieve(done.fresh)]))
+        relief = self._relieve(done.came, reported)
+        return self._told(self._without_refused(done.changes, relief))
 
     def _known(self) -> Known:
         return Known(
@@ -233,7 +238,7 @@ class Tracker(Bounded):
                 found.append(self._step(step))
                 self.version, self._small = step.version, None
         if found:
-            self._prune_shadows()
+            self._look_again()
         # A stream that was declared anew may have other attributes.
         told = [table for table in found if table.num_rows] or [self._schema.empty_table()]
         return self._told(pa.concat_tables(told))
@@ -255,6 +260,7 @@ class Tracker(Bounded):
             old.append(left)
             new.append(entered)
             self._waiting = mover.waiting()
+        self._forgotten.replace(step.dropped, step.came.plan.ids.to_pylist())
         for query_id in step.dropped:
             self._births.pop(query_id, None)
             self._lifetimes.pop(query_id, None)
@@ -320,7 +326,9 @@ class Tracker(Bounded):
         if self.stream.retention is not None:
             head["threshold"] = self._threshold
             head["sizes"] = self._sizes.step, sorted(self._sizes.locked)
-            tables += [pa.table({"held": self._held.astype(np.int32)}), *self._shadows]
+            head["spared"], head["forgotten"] = self._spared, self._forgotten.state()
+            head["patience"] = self._patience.wait, self._patience.left
+            tables += [pa.table({"held": self._held.astype(np.int32)}), *self._shadows.packed()]
         return blobs.pack(head, tables)
 
     @classmethod
@@ -351,12 +359,17 @@ class Tracker(Bounded):
         own = saved.objects.num_rows - head["others"]
         tracker._objects, tracker._others = saved.objects.slice(0, own), saved.objects.slice(own)
         if saved.more and tracker.stream.retention is not None:
-            held, slim, full = saved.more
+            held, slim, full, *counts = saved.more
             tracker._held = held["held"].to_numpy().astype(np.int64)
-            tracker._shadows = Shadows(slim, full)
+            tracker._shadows = Shadows.unpacked(slim, full, counts[0] if counts else None)
             tracker._threshold = head["threshold"]
             step, locked = head["sizes"]
             tracker._sizes = Sizes(step, frozenset(locked))
+            # A state of before these were kept does not have them.
+            tracker._spared = head.get("spared", 0)
+            tracker._patience = Patience(*head.get("patience", ()))
+            if "forgotten" in head:
+                tracker._forgotten = Forgotten.of(head["forgotten"])
         else:
             # If not all are kept from now on, that is found out before the next rows.
             tracker._held = np.ones(own, np.int64)
@@ -365,7 +378,11 @@ class Tracker(Bounded):
 
     def stats(self) -> dict[str, Any]:
         """What the tracker holds and has counted since it began. `accuracies` are those of queries
-        that miss something, and `least` is the least of them."""
+        that miss something, and `least` is the least of them; where some shadows were forgotten and
+        `unknown` of them may still be missed, an accuracy is the least that is possible.
+
+        MAX OBJECTS bounds `objects`, MAX BYTES bounds `bytes`, which are of objects and shadows;
+        `query_bytes` are of the queries and their indexes, which no bound covers."""
         accuracies = self.accuracies()
         return {
             "version": self.version,
@@ -375,10 +392,12 @@ class Tracker(Bounded):
             "unanswered": self._watcher.unanswered,
             **self.counted(),
             "shadow": self._shadows.total,
+            "unknown": self._forgotten.objects,
             "accuracy": self._accuracy(),
             "least": min(accuracies.values(), default=1.0),
             "accuracies": accuracies,
             "bytes": self._bytes_of_objects() + self._shadows.nbytes,
+            "query_bytes": self._bytes_of_queries(),
         }
 
     def counted(self) -> dict[str, Any]:

@@ -47,6 +47,7 @@ from watchline.tracking.flips import (
     differences,
     joined,
 )
+from watchline.tracking.footprint import array_bytes
 
 # Steps kept for trackers that are behind.
 STEPS = 64
@@ -109,6 +110,7 @@ class Watcher(PairMatcher):
     _used: frozenset[str] | None
     _guards: dict[str, float] | None
     _focals: pa.Array | None
+    _nbytes: int | None
 
     def _setup(
         self,
@@ -205,6 +207,14 @@ class Watcher(PairMatcher):
             self._focals = pa.concat_arrays([empty, *every]).unique().drop_null()
         return self._focals
 
+    @property
+    def nbytes(self) -> int:
+        """What the plans and indexes of the queries take, as they were when this was first asked
+        after the queries changed."""
+        if self._nbytes is None:
+            self._nbytes = array_bytes(self._layers)
+        return self._nbytes
+
     def among(self, ids: list[str]) -> tuple[Base, ...]:
         """The living queries of these ids, as plans of their own."""
         wanted = pa.array(ids, pa.string())
@@ -261,7 +271,7 @@ class Watcher(PairMatcher):
 
     def _forget_facts(self) -> None:
         """What was found out about the queries, until they change."""
-        self._used = self._focals = self._guards = None
+        self._used = self._focals = self._guards = self._nbytes = None
 
 
 def _timed(made: Plan, alive: npt.NDArray[np.bool_] | bool = True) -> dict[str, int]:
