@@ -36,7 +36,7 @@ MODULES = {
         "## Pauses", "## What the bookkeeping costs",
     ),
     "spatial": (
-        "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Databases", "## Shapes",
+        "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Databases", "## Shapes", "## Threads",
         "## Targets", "## On Spark", "ibs or counting, the faster / batch, 4 attributes",
     ),
     "tracking": ("## On Spark", "wl.changes", "## From the commit of a query"),
