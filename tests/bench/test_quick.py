@@ -36,8 +36,8 @@ MODULES = {
         "## Pauses", "## What the bookkeeping costs",
     ),
     "spatial": (
-        "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Databases", "## Shapes", "## Threads",
-        "## Targets", "## On Spark", "ibs or counting, the faster / batch, 4 attributes",
+        "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Threads", "## Databases",
+        "## Shapes", "## Targets", "## On Spark", "ibs or counting, the faster / batch, 4 attr",
     ),
     "tracking": ("## On Spark", "wl.changes", "## From the commit of a query"),
 }  # fmt: skip
