@@ -54,11 +54,6 @@ class Peers:
         found = [min(e.seconds) for e in self.entries if e.who.name.startswith(rival)]
         return min(found, default=math.nan) / min(self.entries[0].seconds)
 
-    def gain_of_threads(self) -> float:
-        """How many times as fast ours is with all threads."""
-        one, every = (min(entry.seconds) for entry in self.entries[:2])
-        return one / every
-
 
 @once_a_run
 def measured(attributes: int, n: int, rows: int) -> Peers:
@@ -84,7 +79,6 @@ def peers(quick: bool, _: Path) -> Iterator[str]:
             yield table(header, [*lines(found), *lost])
             for rival in RIVALS:
                 publish(f"{rival} / {OURS}, 1 thread, {found.w.name}", found.times(rival))
-            publish(f"{OURS}, 1 thread / 2 threads, {found.w.name}", found.gain_of_threads())
             yield f"DuckDB joins by {found.operator}. All found the same {pairs:,} pairs."
     yield (
         f"DuckDB {_version('duckdb')}, Polars {_version('polars')}, with as many threads as they"

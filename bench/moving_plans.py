@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 import watchline as wl
 from bench.moving_world import OBJECTS, STEP, Clock, Walk, percent
-from bench.report import amount, say, table
+from bench.report import amount, in_turn, say, table
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, kind STRING, ts TIMESTAMP)"
@@ -136,7 +136,7 @@ def raced(s: Setting, ways: dict[str, Way], rounds: int) -> int:
             found = 0
             for way in ways.values():
                 way.clock, way.between = Clock(), 0
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+        for name in in_turn(names, turn):
             way = ways[name]
             changes = way.clock.run(rows.num_rows, lambda way=way, rows=rows: way.plan(rows))
             seen.add(_print(changes))

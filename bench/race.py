@@ -224,14 +224,22 @@ def parallel(quick: bool) -> Iterator[str]:
         who = own("cei" if w.dims == 1 else "ces")
         say(f"threads: {w.name}")
         index = who.build(w)
-        turns = [[stab_with(threads, index, w) for threads in (1, every)] for _ in range(OURS)]
-        seconds = [min(turn[i] for turn in turns) for i in (0, 1)]
+        seconds = by_threads(index, w, OURS)
         speeds = [f"{amount(s)} ({len(w.points) / s / 1e6:,.1f} M/s)" for s in seconds]
-        rows.append([f"{w.name}, {who.name}", *speeds, f"{seconds[0] / seconds[1]:.2f}×"])
-    numba.set_num_threads(1)
+        gain = publish(f"{w.name}: 1 thread / {every} threads, {who.name}", seconds[0] / seconds[1])
+        rows.append([f"{w.name}, {who.name}", *speeds, f"{gain:.2f}×"])
     yield table(["setting", "1 thread", f"{every} threads", "faster"], rows)
 
 
-def stab_with(threads: int, index: wl.index.Index, w: Workload) -> float:
+def by_threads(index: wl.index.Index, w: Workload, rounds: int) -> tuple[float, float]:
+    """Seconds with one thread and with all of them, the best of rounds in turns."""
+    every = numba.config.NUMBA_NUM_THREADS
+    turns = [[_stab_with(n, index, w) for n in (1, every)] for _ in range(rounds)]
+    numba.set_num_threads(1)
+    one, all_of_them = (min(seconds) for seconds in zip(*turns, strict=True))
+    return one, all_of_them
+
+
+def _stab_with(threads: int, index: wl.index.Index, w: Workload) -> float:
     numba.set_num_threads(threads)
-    return clocked(lambda: index.stab(w.points))[0]
+    return clocked(lambda: index.stab(w.points), cold=True)[0]

@@ -18,7 +18,7 @@ import watchline as wl
 from bench.moving_kernel import prints
 from bench.moving_response import CARS, POINT, add_squares, moving_text, rows_of
 from bench.moving_world import OBJECTS, Asked, Clock, Feed, Updates, Walk, Watched, watched
-from bench.report import say, table
+from bench.report import in_turn, say, table
 
 WANTED = 1.2
 NEVER = 10**9
@@ -126,17 +126,11 @@ def _trackers(asks: Asks, objects: int, rounds: int) -> dict[str, Clock]:
     for number in range(warm + rounds):
         rows = rows_of(feed.take(AT_ONCE), number * AT_ONCE)
         told: dict[str, pa.Table] = {}
-        for name in _in_turn(list(trackers), number):
+        for name in in_turn(list(trackers), number):
             clock = clocks[name] if number >= warm else Clock()
             told[name] = clock.run(AT_ONCE, lambda of=trackers[name], rows=rows: of.process(rows))
         assert told["significant"].equals(told["exact"]), asks
     return clocks
-
-
-def _in_turn(names: list[str], number: int) -> list[str]:
-    """Another one is first each time."""
-    first = number % len(names)
-    return names[first:] + names[:first]
 
 
 # --- the operator alone
@@ -152,7 +146,7 @@ def _operators(asked: Asked, objects: int, rounds: int) -> dict[str, Clock]:
     for number in range(rounds + 1):
         updates = feed.take(AT_ONCE)
         told = {
-            name: _run(made[name], updates, clocks[name]) for name in _in_turn(list(made), number)
+            name: _run(made[name], updates, clocks[name]) for name in in_turn(list(made), number)
         }
         assert told["significant"] == told["exact"], asked
         if number == 0:

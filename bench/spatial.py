@@ -2,8 +2,8 @@
 databases that join by inequalities, queries that come and go, and Spark.
 
     python -m bench.spatial
-        [figure15|figure16|figure17|table3|peers|dynamic|claims|spark …] [--quick] [--runs N]
-        [--figures DIR]
+        [figure15|figure16|figure17|table3|threads|peers|dynamic|claims|spark …]
+        [--quick] [--runs N] [--figures DIR]
 
 Without a part, all of them. Tables go to standard output, figures to the folder of `--figures`.
 `claims` needs the figures and the peers: it measures what has not been measured in the same run.
@@ -24,6 +24,7 @@ from bench.spatial_changes import dynamic
 from bench.spatial_claims import claims
 from bench.spatial_figures import figure15, figure16, figure17
 from bench.spatial_table3 import table3
+from bench.spatial_threads import threads
 
 ATTRIBUTES = ("a", "b", "c", "d")
 # Ranges of this width from -WIDTH on hold a value of [0, 1) with a probability of one in ten: four
@@ -72,6 +73,7 @@ PARTS: dict[str, Part] = {
     "figure16": figure16,
     "figure17": figure17,
     "table3": table3,
+    "threads": threads,
     "peers": peers,
     "dynamic": dynamic,
     "claims": claims,

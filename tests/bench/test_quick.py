@@ -28,7 +28,7 @@ MODULES = {
     "joins": ("Figure 18", "Pieces", "different sizes", "equi-join on Spark", "by inequality"),
     "matches": ("100 bands", "bands by symbol", "A: 1,000 ranges", "broadcast range join /"),
     "moving": (
-        "Squares that stay", "What moves or ranks", "on roads", "## Response", "## The grid",
+        "Squares that stay", "What moves or ranks", "on roads", "## Response", "## How fine the grid is",
         "## Shared, and each query alone", "WHERE or a join", "## On Spark", "crossings / grid",
     ),
     "shedding": (
@@ -36,8 +36,8 @@ MODULES = {
         "## Pauses", "## What the bookkeeping costs",
     ),
     "spatial": (
-        "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Databases", "## Shapes",
-        "## Targets", "## On Spark", "ibs or counting, the faster / batch, 4 attributes",
+        "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Threads", "## Databases",
+        "## Shapes", "## Targets", "## On Spark", "ibs or counting, the faster / batch, 4 attr",
     ),
     "tracking": ("## On Spark", "wl.changes", "## From the commit of a query"),
 }  # fmt: skip

@@ -8,7 +8,8 @@ values may be in are found once, and each box there is compared with all its row
 Invariant: the answer is the scan's (I4). Cost of a cluster: its tables (as many entries as there
 are codes, in each dimension), then for each box of the pages it meets one mask per bound, then its
 matches. One row, and a few, are compared with the boxes of their pages one by one (the immediate
-mode); tables would not pay.
+mode); tables would not pay. Threads share the clusters of a batch, if the work is worth it: each
+counts and writes the matches of its own clusters, whose rows are nobody else's.
 """
 
 from __future__ import annotations
