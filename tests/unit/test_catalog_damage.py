@@ -6,17 +6,22 @@ import json
 import os
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 import watchline as wl
 from tests.conftest import TICKS
+from tests.unit.test_catalog_storage import race
 from watchline.catalog import Catalog, check, log, repair
 from watchline.catalog.guard import RECORD, fault_of
 from watchline.catalog.log import MERGE_FILES, DeltaLog
 from watchline.cli import cli
+from watchline.spark.frames import reference
+from watchline.spark.worker import MatchTask
 
 CREATE = "CREATE QUERY {} AS SELECT * FROM ticks WHERE price < 3"
 QUERIES = 4
@@ -159,6 +164,16 @@ def test_a_catalog_that_is_open_notices_before_it_commits(path: Path) -> None:
     assert writer.execute(CREATE.format("next")) == reader.version == VERSION + 2
 
 
+def test_a_worker_of_a_running_job_says_the_same(path: Path) -> None:
+    task = MatchTask(reference(Catalog(path)), "ticks", ("price",), VERSION)
+    cut(path, 0)
+    with pytest.raises(wl.CatalogDamaged, match="catalog repair"):
+        list(task(iter([pa.record_batch({"price": [1.0]})])))
+    repair(str(path))
+    [out] = task(iter([pa.record_batch({"price": [1.0]})]))
+    assert out.num_rows == QUERIES
+
+
 def test_rows_that_come_twice(path: Path) -> None:
     """As where an entry that merges files has lost what it removes."""
     opened = DeltaLog(str(path), create=False)
@@ -221,6 +236,22 @@ def test_compaction_and_cleaning_are_no_damage(path: Path) -> None:
         for file in (path / "_delta_log").iterdir():
             os.utime(file, (time.time() - 7200, time.time() - 7200))
     assert other.version == VERSION + 2 * MERGE_FILES
+    assert check(str(path)).is_sound
+
+
+def test_readers_see_no_damage_while_others_write(path: Path) -> None:
+    """A writer may be between its commit and its record, or merging and cleaning files."""
+    count = 2 * MERGE_FILES
+    with ThreadPoolExecutor(1) as pool:
+        writers = pool.submit(race, path, ["a", "b"], count)
+        open_all_along = Catalog(path)
+        last = VERSION
+        while not writers.done():
+            now = Catalog(path).version
+            assert last <= now <= open_all_along.version
+            last = now
+        assert writers.result() == [list(range(count))] * 2
+    assert open_all_along.version == VERSION + 2 * count
     assert check(str(path)).is_sound
 
 
