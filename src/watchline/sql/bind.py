@@ -238,7 +238,11 @@ def _retention(syntax: StreamSyntax) -> Retention | None:
 
 
 def _type(word: Word) -> Type:
-    name = word.text.upper()
+    name, bracket, _ = word.text.upper().partition("(")
+    name = name.strip()
+    if bracket and name in _TYPE_NAMES:
+        known = _TYPE_NAMES[name].value
+        word.place.refuse(f"a type takes no length or precision: write {known}")
     if name not in _TYPE_NAMES:
         word.place.refuse(
             f"unknown type {word.text!r}: expected {listing(t.value for t in Type)}"
