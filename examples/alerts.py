@@ -173,7 +173,7 @@ def picture(catalog: wl.Catalog, market: Market, out: Path, path: Path) -> None:
     times, prices = map(np.array, zip(*market.history, strict=True))
     figure, axes = pyplot.subplots(figsize=(11, 6))
     axes.plot((times - market.start) / 1e6, prices, color="#334455", linewidth=1.2, label=WATCHED)
-    bands = [q for q in catalog.queries() if f"'{WATCHED}'" in repr(q)]
+    bands = [q for q in catalog.queries() if f"'{WATCHED}'" in q.sql]
     for query in bands:
         band = next(a.range for a in query.where[0].atoms if isinstance(a, InRange))
         # A band that was added while the demo ran begins when it was added.

@@ -83,7 +83,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE Price < 3
                                                 ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 't'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 't'; an alias that no attribute carries is written with AS
   at line 1, column 39:
     CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
                                           ^
@@ -103,7 +103,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 3 OR volume > 1
                                                                  ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found ')'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found ')'
   at line 1, column 54:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
                                                          ^
@@ -277,7 +277,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE `price` < 3
                                                 ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'LIMIT'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'LIMIT'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
                                                           ^^^^^
@@ -295,7 +295,7 @@ CREATE QUERY q AS SELECT * FROM ticks EMIT CHANGES EMIT MATCHES
                                                        ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks ACCURACY 1.5
-=> QuerySyntaxError: ACCURACY must lie between 0 and 1, not 1.5
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
   at line 1, column 48:
     CREATE QUERY q AS SELECT * FROM ticks ACCURACY 1.5
                                                    ^^^
@@ -1024,37 +1024,37 @@ CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
                                                               ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars FOO BAR
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars FOO BAR
                                          ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars EMITS CHANGES
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'EMITS'; did you mean EMIT?
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'EMITS'; did you mean EMIT?
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars EMITS CHANGES
                                          ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars c
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'c'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'c'; an alias that no attribute carries is written with AS
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars c
                                          ^
 ---
 CREATE QUERY q AS SELECT * FROM cars AS a AS b
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'AS'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AS'
   at line 1, column 43:
     CREATE QUERY q AS SELECT * FROM cars AS a AS b
                                               ^^
 ---
 CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
                                          ^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
                                          ^^^
@@ -1066,7 +1066,7 @@ CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE (0,0,1,1)
                                                ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
                                                              ^^^
@@ -1132,7 +1132,7 @@ CREATE QUERY q AS SELECT * FROM cars WHERE + kind = 'taxi'
                                                  ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 NOT FOR INTERVAL 1 HOUR EMIT CHANGES
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'NOT'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'
   at line 1, column 50:
     CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 NOT FOR INTERVAL 1 HOUR EMIT CHANGES
                                                      ^^^
@@ -1144,13 +1144,13 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP (5) '2026-03-01'
                                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP DATE '2026-03-01'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'DATE'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'DATE'
   at line 1, column 60:
     CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP DATE '2026-03-01'
                                                                ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE ts < DATE TIMESTAMP '2026-03-01'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'TIMESTAMP'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'TIMESTAMP'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE ts < DATE TIMESTAMP '2026-03-01'
                                                           ^^^^^^^^^
@@ -1228,19 +1228,19 @@ CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 . 4
                                                    ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5] a CROSS JOIN s [ROWS 5] b
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'a'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'a'; an alias that no attribute carries is written with AS
   at line 1, column 44:
     CREATE QUERY q AS SELECT * FROM r [ROWS 5] a CROSS JOIN s [ROWS 5] b
                                                ^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5] LEFT JOIN s [ROWS 5] ON r.x = s.x
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'LEFT'; a join is JOIN … ON or CROSS JOIN
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'LEFT'; a join is JOIN … ON or CROSS JOIN
   at line 1, column 44:
     CREATE QUERY q AS SELECT * FROM r [ROWS 5] LEFT JOIN s [ROWS 5] ON r.x = s.x
                                                ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] FOO
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
   at line 1, column 66:
     …E QUERY q AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] FOO
                                                                  ^^^
@@ -1318,13 +1318,13 @@ CREATE QUERY q AS SELECT COUNT(*) FROM ticks
                              ^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ORDER BY price
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'ORDER BY'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'ORDER BY'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ORDER BY price
                                                           ^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'GROUP BY'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'GROUP BY'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
                                                           ^^^^^^^^
@@ -1348,7 +1348,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND AND volume < 3
                                                               ^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 volume < 3
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'volume'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'volume'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 volume < 3
                                                           ^^^^^^
@@ -1450,7 +1450,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < '3'
                                                 ^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 && volume > 3
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found '&&'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '&&'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 && volume > 3
                                                           ^^
@@ -1480,7 +1480,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE CAST(price AS BIGINT) = 3
                                                 ^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price::bigint = 3
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found '::'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '::'
   at line 1, column 50:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price::bigint = 3
                                                      ^^
@@ -1522,7 +1522,7 @@ CREATE QUERY a.b AS SELECT * FROM ticks
                   ^
 ---
 CREATE QUERY q AS SELECT * FROM db.ticks
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found '.'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '.'
   at line 1, column 35:
     CREATE QUERY q AS SELECT * FROM db.ticks
                                       ^
@@ -1630,7 +1630,7 @@ CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2
                                                        ^
 ---
 CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2 HOUR S
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'S'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'S'
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2 HOUR S
                                                              ^
@@ -1672,7 +1672,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) EMIT CHANGE
                                                                ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) WHERE kind = 'taxi'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'WHERE'; WHERE stands once, directly after FROM
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'WHERE'; WHERE stands once, directly after FROM
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) WHERE kind = 'taxi'
                                                           ^^^^^
@@ -1684,7 +1684,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) INSIDE (2,2,3,3)
                                                           ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'OR'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OR'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
                                                           ^^
@@ -1810,7 +1810,7 @@ CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE x = s.x
                                                                  ^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] USING (x)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'USING'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'USING'
   at line 1, column 56:
     CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] USING (x)
                                                            ^^^^^
@@ -1838,3 +1838,69 @@ CREATE QUERY q AS SELECT * FROM ticks AS t WHERE ticks.price < 3
   at line 1, column 50:
     CREATE QUERY q AS SELECT * FROM ticks AS t WHERE ticks.price < 3
                                                      ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 FOR INTERVAL 2 HOURS
+=> QuerySyntaxError: EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning: end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES
+  at line 1, column 68:
+    …QUERY q AS SELECT * FROM ticks WHERE price < 3 FOR INTERVAL 2 HOURS
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) EMIT MATCHES FOR INTERVAL 2 HOURS
+=> QuerySyntaxError: EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning: end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES
+  at line 1, column 84:
+    …T * FROM cars INSIDE (0, 0, 1, 1) EMIT MATCHES FOR INTERVAL 2 HOURS
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0.5
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
+  at line 1, column 64:
+    …ATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0.5
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0 EMIT MATCHES
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
+  at line 1, column 64:
+    …ATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0 EMIT MATCHES
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x ACCURACY 1
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
+  at line 1, column 81:
+    …LECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x ACCURACY 1
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL '2026-03-01'
+=> QuerySyntaxError: expected TIMESTAMP, found '2026-03-01'
+  at line 1, column 61:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL '2026-03-01'
+                                                                ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP
+=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00', but the statement ends
+  at line 1, column 70:
+    …ERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-30'
+=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00' or '2026-03-01T12:30:00.25+01:00', found '2026-02-30'
+  at line 1, column 71:
+    …RY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-30'
+                                                                 ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-01' UNTIL TIMESTAMP '2026-02-02'
+=> QuerySyntaxError: UNTIL stands here a second time
+  at line 1, column 84:
+    …T * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-01' UNTIL TIMESTAMP '2026-02-02'
+                                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTILL TIMESTAMP '2026-02-01'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'UNTILL'; did you mean UNTIL?
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTILL TIMESTAMP '2026-02-01'
+                                                          ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) ACCURACY 1.5
+=> QuerySyntaxError: ACCURACY must lie between 0 and 1, not 1.5
+  at line 1, column 67:
+    … QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) ACCURACY 1.5
+                                                                 ^^^

@@ -11,6 +11,8 @@ from sqlglot import exp
 
 from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
 from watchline.model import (
+    MATCHES_ARE_NOT_SHED,
+    MATCHES_HAVE_NO_BIRTH,
     MAX_BIGINT,
     TRUE,
     Attribute,
@@ -38,7 +40,7 @@ from watchline.model import (
     nearest_double,
 )
 from watchline.sql.condition import ConditionBinder
-from watchline.sql.constants import Constant, constant
+from watchline.sql.constants import Constant, constant, moment
 from watchline.sql.geometry import polygon
 from watchline.sql.names import hint, listing
 from watchline.sql.syntax import (
@@ -287,7 +289,9 @@ class _QueryBinder:
         if self.is_join and not syntax.cross:
             self._check_linked(where)
         default = Emit.CHANGES if region or knn else Emit.MATCHES
-        accuracy = syntax.accuracy
+        emit = Emit(syntax.emit.text) if syntax.emit else default
+        accuracy, until = syntax.accuracy, syntax.until
+        self._check_effects(emit)
         located = syntax.inside or syntax.knn
         clauses = {
             "INSIDE": located.place if located else None,
@@ -303,13 +307,24 @@ class _QueryBinder:
                 where=where,
                 region=region,
                 knn=knn,
-                emit=Emit(syntax.emit.text) if syntax.emit else default,
+                emit=emit,
                 accuracy=0.0 if accuracy is None else _double(accuracy, self.place),
                 lifetime=syntax.lifetime.micros if syntax.lifetime else None,
+                until=None if until is None else moment(until.text, until.place).micros,
                 cross=syntax.cross,
             ),
             clauses,
         )
+
+    def _check_effects(self, emit: Emit) -> None:
+        """Refuse clauses that would change nothing."""
+        syntax = self.syntax
+        if emit is not Emit.MATCHES:
+            return
+        if syntax.lifetime and not self.is_join:
+            syntax.lifetime.place.refuse(MATCHES_HAVE_NO_BIRTH)
+        if syntax.accuracy:
+            place_of(syntax.accuracy, self.place).refuse(MATCHES_ARE_NOT_SHED)
 
     def _source(self, syntax: SourceSyntax) -> Source:
         place = syntax.place or self.place

@@ -51,7 +51,7 @@ class Watchline(Dialect):
     class Parser(sqlglot.Parser):
         # No casts, JSON paths or the like behind an operand: only `alias.attribute`.
         COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {TokenType.DOT: None}
-        # FOR begins a clause of ours. As an operator sqlglot would drop a NOT that stands before it.
+        # FOR begins a clause of ours. As an operator sqlglot would drop a NOT that precedes it.
         RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
             kind: rule
             for kind, rule in sqlglot.Parser.RANGE_PARSERS.items()

@@ -34,18 +34,7 @@ from watchline.sql.syntax import (
 
 MAX_INTERVAL = 2**62
 # Words that begin what may follow a stream in FROM: none of them is its alias without AS.
-_AFTER_SOURCE = (
-    "WHERE",
-    "INSIDE",
-    "KNN",
-    "FOR",
-    "ACCURACY",
-    "EMIT",
-    "CROSS",
-    "JOIN",
-    "INNER",
-    "ON",
-)
+_AFTER_SOURCE = "WHERE INSIDE KNN FOR UNTIL ACCURACY EMIT CROSS JOIN INNER ON".split()
 BESIDE_WHERE = "INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT"
 
 
@@ -149,6 +138,7 @@ class Grammar:
             "INSIDE": self._inside,
             "kNN": self._knn,
             "FOR": self._interval,
+            "UNTIL": self._moment,
             "ACCURACY": self._number,
             "EMIT": lambda: self._word("MATCHES", "CHANGES"),
         }
@@ -256,11 +246,11 @@ class Grammar:
         """Clauses in any order, each at most once, stored in the node's field of that name."""
         while self.p._curr:
             first = self.p._curr
-            for keyword, rule in rules.items():
-                if self._take(*keyword.upper().split()):
-                    name = fields.get(keyword, keyword.lower().replace(" ", "_"))
+            for clause, rule in rules.items():
+                if self._take(*clause.upper().split()):
+                    name = fields.get(clause, clause.lower().replace(" ", "_"))
                     if getattr(node, name) is not None:
-                        self._place(first).refuse(f"{keyword} stands here a second time")
+                        self._place(first).refuse(f"{clause} stands here a second time")
                     setattr(node, name, rule())
                     break
             else:
@@ -310,6 +300,10 @@ class Grammar:
     def _interval(self) -> Interval:
         self._require("INTERVAL")
         return self._length()
+
+    def _moment(self) -> Word:
+        self._require("TIMESTAMP")
+        return self._string("a time such as '2026-03-01 12:30:00'")
 
     def _length(self) -> Interval:
         first = self.p._curr

@@ -113,6 +113,7 @@ class QuerySyntax:
     emit: Word | None = None
     accuracy: exp.Expr | None = None
     lifetime: Interval | None = None
+    until: Word | None = None
 
 
 @dataclass(slots=True)

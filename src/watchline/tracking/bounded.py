@@ -32,7 +32,7 @@ from watchline.tracking.shedding import (
     threshold_of,
 )
 from watchline.tracking.shrinking import WHOLE, Sizes, shrunk_watcher
-from watchline.tracking.watcher import QueryFlips, Watcher
+from watchline.tracking.watcher import QueryFlips, Term, Watcher
 
 Integers = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
@@ -60,7 +60,7 @@ class Bounded:
     _waiting: dict[str, tuple[int, int]]
     _newest: int | None
     _births: dict[str, int | None]
-    _lifetimes: dict[str, int]
+    _terms: dict[str, Term]
     _counts: Counter[str]
     # Objects that were given up, and how many queries must look at one that is not.
     _shadows: Shadows
@@ -94,7 +94,7 @@ class Bounded:
     def _alive(self, queries: Moving) -> Moving:
         """Without those whose life is over."""
         over = [
-            name in self._lifetimes and name not in self._births for name in queries.ids.to_pylist()
+            name in self._terms and name not in self._births for name in queries.ids.to_pylist()
         ]
         return queries.take(np.flatnonzero(~np.array(over, dtype=np.bool_)))
 
@@ -317,7 +317,7 @@ class Bounded:
         return {
             name: least
             for name, least in self._watcher.guards().items()
-            if name not in self._lifetimes or name in self._births
+            if name not in self._terms or name in self._births
         }
 
     def _looking(
@@ -385,14 +385,10 @@ class Bounded:
 
     def _alive_flips(self, flips: QueryFlips) -> QueryFlips:
         """Without those of queries whose life is over."""
-        if not (flips.lifetimes > 0).any():
+        if not flips.mortal.any():
             return flips
-        over = pa.array([n for n in self._lifetimes if n not in self._births], pa.string())
-        kept = ~pc.is_in(flips.ids, value_set=over).to_numpy(zero_copy_only=False)
-        places = pa.array(np.flatnonzero(kept))
-        return QueryFlips(
-            flips.moves[kept], flips.ids.take(places), flips.signs[kept], flips.lifetimes[kept]
-        )
+        over = pa.array([n for n in self._terms if n not in self._births], pa.string())
+        return flips.chosen(~pc.is_in(flips.ids, value_set=over).to_numpy(zero_copy_only=False))
 
     def _exchanged(self, rows: pa.Table, places: Integers, kind: int, slots: Slots) -> pa.Table:
         """What answers do when the objects of these rows go, or come back, one after the other."""

@@ -195,7 +195,7 @@ class Joiner:
         self._queries[query.id] = Asked.of(self._next, query)
         self._next += 1
         self._births[query.id] = {name: self._feeds[name].processed for name in needed}
-        if query.lifetime is not None:
+        if query.lifetime is not None or query.until is not None:
             self._begun[query.id] = self._processed
 
     def _end(self, query_id: str) -> None:
@@ -239,9 +239,15 @@ class Joiner:
             for name, place in self._births[query.id].items()
             if place > self._feeds[name].first
         )
+        return Life(births, self._death(query))
+
+    def _death(self, query: Query) -> int | None:
+        """The last moment whose rows complete tuples of the query, as far as it is known."""
         begun = self._begun.get(query.id)
-        death = None if query.lifetime is None or begun is None else begun + query.lifetime
-        return Life(births, death)
+        ends = [] if query.until is None else [query.until - 1]
+        if query.lifetime is not None and begun is not None:
+            ends.append(begun + query.lifetime)
+        return min(ends, default=None)
 
     def _planned(self) -> Plan:
         if self._plan is None or any(
@@ -352,10 +358,9 @@ class Joiner:
     def _bury(self) -> None:
         """Queries whose life is over take no place any more."""
         assert self._processed is not None
-        for query_id, begun in list(self._begun.items()):
-            lifetime = self._queries[query_id].query.lifetime
-            assert lifetime is not None
-            if begun is not None and self._processed > begun + lifetime:
+        for query_id in list(self._begun):
+            death = self._death(self._queries[query_id].query)
+            if death is not None and self._processed > death:
                 self._end(query_id)
                 self._plan = None
 

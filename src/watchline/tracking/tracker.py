@@ -18,7 +18,6 @@ that some query moves with; and it tells of nearest neighbours what a merge of a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -30,7 +29,7 @@ import pyarrow.compute as pc
 from watchline.catalog import Catalog
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
-from watchline.matching import Base
+from watchline.matching import Base, Plan
 from watchline.model import Keep, Stream
 from watchline.moving.merge import Timeline
 from watchline.moving.tables import FIRST
@@ -43,7 +42,7 @@ from watchline.tracking.rows import Rejects, accepted, declared, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
 from watchline.tracking.shedding import Shadows
 from watchline.tracking.shrinking import WHOLE, Sizes, shrunk
-from watchline.tracking.watcher import STEPS, Step, Watcher, members
+from watchline.tracking.watcher import STEPS, Step, Watcher, members, terms_of
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -99,8 +98,8 @@ class Tracker(Bounded):
         self._rejects: Rejects = Counter()
         self._early: Timeline | None = None
         self._forget(watcher.stream)
-        self._lifetimes = watcher.timed(self.version)
-        self._births: dict[str, int | None] = dict.fromkeys(self._lifetimes)
+        self._terms = watcher.terms(self.version)
+        self._births: dict[str, int | None] = dict.fromkeys(self._terms)
         # Every moving query waits for its focal objects.
         self._waiting: dict[str, tuple[int, int]] = {
             name: _ALL for moving in watcher.moving(self.version) for name in moving.ids.to_pylist()
@@ -176,7 +175,7 @@ class Tracker(Bounded):
             self._others,
             self._newest,
             self._births,
-            self._lifetimes,
+            self._terms,
             self._asked(),
             self._moving(),
             self._held,
@@ -238,21 +237,23 @@ class Tracker(Bounded):
         living = self._births
         old = [self._members(base, columns, living) for base in step.gone]
         mover = self._moving()
+        for query_id in step.dropped:
+            self._births.pop(query_id, None)
+            self._terms.pop(query_id, None)
+        if not step.reset:
+            self._bear(step.came.plan)
         came = step.came.plan.moving
         if mover is None and len(came) and not step.reset:
             mover = self._mover = self._mover_of([], {})
         new = []
         if mover is not None:
-            fresh = came.take(np.arange(0 if step.reset else len(came)))
+            fresh = came.take(np.arange(0)) if step.reset else self._alive(came)
             left, entered = mover.step(
                 step.version, step.dropped, fresh, self._newest, self._objects, self._others
             )
             old.append(left)
             new.append(entered)
             self._waiting = mover.waiting()
-        for query_id in step.dropped:
-            self._births.pop(query_id, None)
-            self._lifetimes.pop(query_id, None)
         if step.reset:
             if mover is not None:
                 old, _, more = mover.divert(old, [], pa.array([], pa.string()))
@@ -262,14 +263,9 @@ class Tracker(Bounded):
             changes = self._opened(old, [])
             self._forget(step.came.stream)
             self._waiting = dict.fromkeys(came.ids.to_pylist(), _ALL)
-        plan = step.came.plan
-        numbers = np.flatnonzero(plan.lifetime > 0)
-        ids = plan.ids.take(pa.array(numbers)).to_pylist()
-        self._births.update(dict.fromkeys(ids, self._newest))
-        self._lifetimes.update(zip(ids, plan.lifetime[numbers].tolist(), strict=True))
-        if step.reset:
+            self._bear(step.came.plan)
             return changes
-        new.append(self._members(step.came, columns, None))
+        new.append(self._members(step.came, columns, self._births))
         held = self._held.copy()
         for sides, more in ((old[: len(step.gone)], -1), (new[-1:], 1)):
             for pairs in sides:
@@ -281,20 +277,22 @@ class Tracker(Bounded):
         self._hold(held)
         return changes
 
-    def _members(self, base: Base, columns: Columns, births: dict[str, int | None] | None) -> Pairs:
+    def _bear(self, plan: Plan) -> None:
+        """The lives of these queries begin, but for those whose end has passed already."""
+        terms = terms_of(plan)
+        self._terms |= terms
+        newest = FIRST if self._newest is None else self._newest
+        self._births |= {name: self._newest for name, term in terms.items() if term.until > newest}
+
+    def _members(self, base: Base, columns: Columns, births: dict[str, int | None]) -> Pairs:
         """The objects in the answers of these queries, but for those whose life is over."""
         rows, queries = members(shrunk(base, self._sizes), columns)
         ids = base.plan.ids.take(pa.array(queries))
-        if births is not None and (base.plan.lifetime[queries] > 0).any():
-            over = pa.array(list(self._ended(base, births)), pa.string())
+        if base.plan.mortal[queries].any():
+            over = pa.array([i for i in terms_of(base.plan) if i not in births], pa.string())
             kept = ~pc.is_in(ids, over).to_numpy(zero_copy_only=False)
             rows, ids = rows[kept], ids.filter(pa.array(kept))
         return Pairs(rows, ids)
-
-    def _ended(self, base: Base, births: dict[str, int | None]) -> Iterable[str]:
-        numbers = np.flatnonzero(base.plan.lifetime > 0)
-        ids = base.plan.ids.take(pa.array(numbers)).to_pylist()
-        return (query_id for query_id in ids if query_id not in births)
 
     # --- state
 
@@ -338,7 +336,7 @@ class Tracker(Bounded):
         # Where the stream was declared anew since then, the objects are of the stream as it was.
         tracker._forget(replace(saved.stream, retention=watcher.stream.retention))
         tracker.version, tracker._newest = head["version"], head["newest"]
-        tracker._births, tracker._lifetimes = head["births"], watcher.timed(tracker.version)
+        tracker._births, tracker._terms = head["births"], watcher.terms(tracker.version)
         tracker._waiting = {name: (bits, since) for name, (bits, since) in head["waiting"].items()}
         tracker._counts = Counter(head["counts"])
         tracker._rejects = Counter(head["rejects"])
