@@ -1018,7 +1018,7 @@ CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CAC
                                                                  ^^^^
 ---
 CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
-=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'
   at line 1, column 59:
     CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
                                                               ^^^
@@ -1048,43 +1048,43 @@ CREATE QUERY q AS SELECT * FROM cars AS a AS b
                                               ^^
 ---
 CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
                                          ^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
                                          ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 44:
     CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE (0,0,1,1)
                                                ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
                                                              ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE CIRCLE (0,0,1)
-=> QuerySyntaxError: expected a condition, found 'INSIDE'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected a condition, found 'INSIDE'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 62:
     …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE CIRCLE (0,0,1)
                                                                  ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT INSIDE POLYGON 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
-=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 62:
     …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT INSIDE POLYGON 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
                                                                  ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' OR kNN (5, 0, 0))
-=> QuerySyntaxError: expected a condition, found 'kNN'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected a condition, found 'kNN'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 62:
     …REATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' OR kNN (5, 0, 0))
                                                                  ^^^
@@ -1180,13 +1180,13 @@ CREATE STREAM t (id BIGINT NOT NULL, ts TIMESTAMP) OBJECT id TIME ts
                                ^^^
 ---
 CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts FOO
-=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'FOO'
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'FOO'
   at line 1, column 61:
     CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts FOO
                                                                 ^^^
 ---
 CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts TIMOUT INTERVAL 3 SECONDS
-=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'TIMOUT'; did you mean TIMEOUT?
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'TIMOUT'; did you mean TIMEOUT?
   at line 1, column 61:
     CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts TIMOUT INTERVAL 3 SECONDS
                                                                 ^^^^^^
@@ -1684,7 +1684,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) INSIDE (2,2,3,3)
                                                           ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OR'; INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OR'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
                                                           ^^
@@ -1732,7 +1732,7 @@ CREATE STREAM t (id BIGINT, x DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT x, y
                                                                  ^
 ---
 CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX SPED 3
-=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'; did you mean MAX SPEED?
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'; did you mean MAX SPEED?
   at line 1, column 61:
     CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX SPED 3
                                                                 ^^^
@@ -1904,3 +1904,21 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) ACCURACY 1.5
   at line 1, column 67:
     … QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) ACCURACY 1.5
                                                                  ^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD 5 MINUTES
+=> QuerySyntaxError: expected INTERVAL or UNLIMITED, found '5'
+  at line 1, column 71:
+    …EAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD 5 MINUTES
+                                                                 ^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD NEVER
+=> QuerySyntaxError: expected INTERVAL or UNLIMITED, found 'NEVER'
+  at line 1, column 71:
+    …EAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD NEVER
+                                                                 ^^^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0 SECONDS
+=> QuerySyntaxError: a length of time must be greater than zero and below 146,000 years
+  at line 1, column 80:
+    … BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0 SECONDS
+                                                                 ^^^^^^^^^

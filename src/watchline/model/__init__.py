@@ -2,8 +2,8 @@
 
 Invariant: every value here is immutable, comparable, hashable, and its `repr` is a statement or a
 piece of one that parses back into an equal value. (`repr` shortens a `Query` or `Polygon` of more
-than a thousand characters, for people; its `sql` is always whole.) A constructor refuses what has no
-meaning, so a model that exists is a model that can run.
+than a thousand characters, for people; its `sql` is always whole.) A constructor refuses what has
+no meaning, so a model that exists is a model that can run.
 
     text.py       how names, numbers, times and strings are written in SQL
     condition.py  types, half-open ranges, atoms, the disjunctive normal form
@@ -41,6 +41,7 @@ from watchline.model.condition import (
 from watchline.model.query import (
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
+    MAX_AHEAD,
     Emit,
     Query,
     RangeWindow,
@@ -76,6 +77,7 @@ __all__ = [
     "INF",
     "MATCHES_ARE_NOT_SHED",
     "MATCHES_HAVE_NO_BIRTH",
+    "MAX_AHEAD",
     "MAX_BIGINT",
     "MAX_DOUBLE",
     "MIN_BIGINT",

@@ -38,6 +38,10 @@ class Emit(Word):
     CHANGES = "CHANGES"
 
 
+# How far rows may be ahead of the wall clock where a stream does not say: one day.
+MAX_AHEAD = 86_400_000_000
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Stream:
     """A declared stream. Lengths of time are in microseconds."""
@@ -51,6 +55,8 @@ class Stream:
     max_speed: float | None = None
     # None: every object is kept.
     retention: Retention | None = None
+    # None: rows may be of any time.
+    max_ahead: int | None = MAX_AHEAD
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -70,6 +76,8 @@ class Stream:
             raise InvalidRange("TIMEOUT must be longer than zero", clause="TIMEOUT")
         if self.max_speed is not None and not 0 < self.max_speed < math.inf:
             raise InvalidRange("MAX SPEED must be greater than zero", clause="MAX SPEED")
+        if self.max_ahead is not None and self.max_ahead <= 0:
+            raise InvalidRange("MAX AHEAD must be longer than zero", clause="MAX AHEAD")
         if self.retention is not None:
             self._check(self.retention)
 
@@ -119,6 +127,10 @@ class Stream:
             text += f" TIMEOUT INTERVAL {interval_sql(self.timeout)}"
         if self.max_speed is not None:
             text += f" MAX SPEED {number_sql(self.max_speed)}"
+        if self.max_ahead is None:
+            text += " MAX AHEAD UNLIMITED"
+        elif self.max_ahead != MAX_AHEAD:
+            text += f" MAX AHEAD INTERVAL {interval_sql(self.max_ahead)}"
         if self.retention is not None:
             text += f" {self.retention!r}"
         return text

@@ -19,7 +19,7 @@ from watchline.catalog import Catalog
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.model import Stream, Type
 from watchline.spark.place import CatalogRef
-from watchline.spark.routing import WAKE
+from watchline.spark.routing import NOW, WAKE
 from watchline.spark.versions import VersionSource
 
 CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
@@ -77,6 +77,11 @@ def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
     return rows.withColumn(WAKE, fn.lit(None).cast("long")).union(
         versions.select(*nothing, fn.col("version").alias(WAKE))
     )
+
+
+def with_time(rows: DataFrame) -> DataFrame:
+    """The rows with Spark's time of their micro-batch: the same when the batch is run again."""
+    return rows.withColumn(NOW, fn.current_timestamp())
 
 
 def quoted(name: str) -> str:

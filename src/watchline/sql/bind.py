@@ -13,6 +13,7 @@ from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
 from watchline.model import (
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
+    MAX_AHEAD,
     MAX_BIGINT,
     TRUE,
     Attribute,
@@ -48,6 +49,7 @@ from watchline.sql.syntax import (
     DropSyntax,
     ExplainSyntax,
     InsideSyntax,
+    Interval,
     KnnSyntax,
     Place,
     QuerySyntax,
@@ -211,9 +213,16 @@ def _stream(syntax: StreamSyntax) -> Stream:
             timeout=syntax.timeout.micros if syntax.timeout else None,
             max_speed=None if speed is None else _double(speed, syntax.place),
             retention=_retention(syntax),
+            max_ahead=_ahead(syntax.max_ahead),
         ),
         clauses,
     )
+
+
+def _ahead(given: Interval | Word | None) -> int | None:
+    if given is None:
+        return MAX_AHEAD
+    return given.micros if isinstance(given, Interval) else None
 
 
 def _retention(syntax: StreamSyntax) -> Retention | None:

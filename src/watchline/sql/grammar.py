@@ -35,7 +35,9 @@ from watchline.sql.syntax import (
 MAX_INTERVAL = 2**62
 # Words that begin what may follow a stream in FROM: none of them is its alias without AS.
 _AFTER_SOURCE = "WHERE INSIDE KNN FOR UNTIL ACCURACY EMIT CROSS JOIN INNER ON".split()
-BESIDE_WHERE = "INSIDE and kNN are clauses: each stands once, after the whole condition, without AND, OR or NOT"
+BESIDE_WHERE = (
+    "INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT"
+)
 
 
 class Grammar:
@@ -96,6 +98,7 @@ class Grammar:
             "POINT": self._point,
             "TIMEOUT": self._interval,
             "MAX SPEED": self._number,
+            "MAX AHEAD": self._ahead,
             "RETAIN": lambda: self._word("ALL", "SIGNIFICANT"),
             "CACHE": self._number,
             "MAX OBJECTS": self._number,
@@ -105,6 +108,9 @@ class Grammar:
         self._clauses(stream, clauses)
         stream.place = self._since(first)
         return stream
+
+    def _ahead(self) -> Interval | Word:
+        return self._word("UNLIMITED") if self._at("UNLIMITED") else self._interval("or UNLIMITED")
 
     def _type(self) -> Word:
         """A type's name, with what stands in parentheses behind it: `DECIMAL(3, 2)`."""
@@ -297,8 +303,9 @@ class Grammar:
         self._require(")")
         return items
 
-    def _interval(self) -> Interval:
-        self._require("INTERVAL")
+    def _interval(self, otherwise: str = "") -> Interval:
+        if not self._take("INTERVAL"):
+            self._expected(f"INTERVAL {otherwise}".strip())
         return self._length()
 
     def _moment(self) -> Word:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.catalog import Catalog, Commit
+from watchline.clock import Clock, checked_clock, micros_now
 from watchline.errors import (
     InvalidQuery,
     InvalidState,
@@ -90,7 +91,9 @@ class Joiner:
 
     One of several `parts` has its part of the queries and gets all rows. `times` says how often a
     stream may stand in FROM, where more than today's queries need. `method` is how pairs are found:
-    all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone.
+    all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone. Rows from
+    the future (a stream's MAX AHEAD) are rejected by the machine's clock, or by `clock`, a function
+    that gives a datetime; it is asked once for each batch of rows.
     """
 
     def __init__(
@@ -104,10 +107,12 @@ class Joiner:
         times: Mapping[str, int] | None = None,
         method: str = "bits",
         pieces: int | None = None,
+        clock: Clock | None = None,
     ):
         version = catalog.version if version is None else version
         declared = [catalog.stream(name, version) for name in _checked_names(streams)]
-        self._start(catalog, declared, version, (part, parts), _builder(method, pieces))
+        build = _builder(method, pieces)
+        self._start(catalog, declared, version, (part, parts), build, checked_clock(clock))
         ours = self._joins(version)
         self._slots = self._slots_of(list(ours.values()), times or {})
         self.schema = self._schema_of()
@@ -121,8 +126,10 @@ class Joiner:
         version: int,
         part: tuple[int, int],
         build: Build,
+        clock: Clock,
     ) -> None:
         """Of these streams, without rows and queries."""
+        self._wall_clock = clock
         self._part, self._parts = part
         if not 0 <= self._part < self._parts:
             raise InvalidQuery(
@@ -280,17 +287,18 @@ class Joiner:
             raise SchemaMismatch(
                 f"rows come by the name of their stream, as a dict, not as {type(rows).__name__}"
             )
-        taken = {name: self._accepted(name, table) for name, table in rows.items()}
+        now = micros_now(self._wall_clock)
+        taken = {name: self._accepted(name, table, now) for name, table in rows.items()}
         for name, (table, rejects) in taken.items():
             self.count_rejects(rejects)
             self._counts["rows"] += table.num_rows
             self._wait(self._feeds[name], table)
         yield from self._released(last)
 
-    def _accepted(self, name: str, table: Any) -> tuple[pa.Table, Rejects]:
+    def _accepted(self, name: str, table: Any, now: int) -> tuple[pa.Table, Rejects]:
         if name not in self._feeds:
             raise UnknownStream(f"there is no stream {name!r} among {', '.join(self._feeds)}")
-        return accepted(table, self._feeds[name].stream, frozenset())
+        return accepted(table, self._feeds[name].stream, frozenset(), now)
 
     def _wait(self, feed: Feed, table: pa.Table) -> None:
         times = times_of(table, feed.stream)
@@ -432,6 +440,7 @@ class Joiner:
         parts: int = 1,
         method: str = "bits",
         pieces: int | None = None,
+        clock: Clock | None = None,
     ) -> Joiner:
         """The joiner whose snapshot this is, of the same catalog, streams and part."""
         head, tables = blobs.unpack(blob)
@@ -448,7 +457,9 @@ class Joiner:
             raise InvalidState("the state belongs to other streams: name those, or start anew")
         joiner = cls.__new__(cls)
         build = _builder(method, pieces)
-        joiner._start(catalog, declared, head["version"], (part, parts), build)
+        joiner._start(
+            catalog, declared, head["version"], (part, parts), build, checked_clock(clock)
+        )
         joiner._take_over(head, tables)
         return joiner
 

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.catalog import Catalog
+from watchline.clock import Clock, already_checked, checked_clock, micros_now
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base, Plan
@@ -69,19 +70,33 @@ _ALL = (3, FIRST)
 class Tracker(Bounded):
     """Follows one stream of a catalog; `version` is the one to start from, the newest if None.
 
-    Which objects it keeps is as the stream declares it, unless it is said here: see `Keep`.
+    Which objects it keeps is as the stream declares it, unless it is said here: see `Keep`. Rows
+    from the future (the stream's MAX AHEAD) are rejected by the machine's clock, or by `clock`, a
+    function that gives a datetime; it is asked once in each call of `process`.
     """
 
+    _clock: Clock
+
     def __init__(
-        self, catalog: Catalog, stream: str, version: int | None = None, **keep: Unpack[Keeping]
+        self,
+        catalog: Catalog,
+        stream: str,
+        version: int | None = None,
+        *,
+        clock: Clock | None = None,
+        **keep: Unpack[Keeping],
     ):
         self._start(Watcher(catalog, stream, version), catalog.identity, 1, Keep(**keep))
+        self._clock = checked_clock(clock)
 
     @classmethod
     def over(
         cls, watcher: Watcher, identity: str, parts: int = 1, keep: Keep | None = None
     ) -> Tracker:
-        """A tracker whose queries are kept elsewhere, and shared; one of so many parts."""
+        """A tracker whose queries are kept elsewhere, and shared; one of so many parts.
+
+        Whoever deals rows to the parts has checked that they are not of the future.
+        """
         tracker = cls.__new__(cls)
         tracker._start(watcher, identity, parts, keep or Keep())
         return tracker
@@ -93,6 +108,7 @@ class Tracker(Bounded):
     def _start(self, watcher: Watcher, identity: str, parts: int, keep: Keep) -> None:
         self._watcher, self.identity, self._parts = watcher, identity, parts
         self._kept_as = keep
+        self._clock = already_checked
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
@@ -141,7 +157,8 @@ class Tracker(Bounded):
         if not self._is_held_known:
             self._held, self._is_held_known = self._holds(Columns(self._objects, self.stream)), True
             self._mover = None
-        batch, rejects = accepted(rows, self.stream, self._watcher.used())
+        now = micros_now(self._clock)
+        batch, rejects = accepted(rows, self.stream, self._watcher.used(), now)
         shadows, batch, late = self._shadows.met(batch, self.stream)
         times = times_of(batch, self.stream)
         if span is None:
@@ -318,12 +335,20 @@ class Tracker(Bounded):
 
     @classmethod
     def restore(
-        cls, catalog: Catalog, stream: str, blob: bytes, **keep: Unpack[Keeping]
+        cls,
+        catalog: Catalog,
+        stream: str,
+        blob: bytes,
+        *,
+        clock: Clock | None = None,
+        **keep: Unpack[Keeping],
     ) -> Tracker:
         """The tracker whose snapshot this is, of the same catalog and stream."""
         saved = Saved.of(blob, catalog.identity, stream)
         watcher = Watcher(catalog, stream, saved.head["version"])
-        return cls.resume(watcher, saved, keep=Keep(**keep))
+        tracker = cls.resume(watcher, saved, keep=Keep(**keep))
+        tracker._clock = checked_clock(clock)
+        return tracker
 
     @classmethod
     def resume(
