@@ -55,7 +55,7 @@ def outcome(statement: str, streams: list[Stream]) -> str:
     except WatchlineError as error:
         return f"{type(error).__name__}: {error}"
     if isinstance(found, sql.CreateQuery):
-        return ("[or replace] " if found.replace else "") + repr(found.query)
+        return ("[or replace] " if found.replace else "") + found.query.sql
     if isinstance(found, sql.CreateStream):
         return ("[if not exists] " if found.if_not_exists else "") + repr(found.stream)
     return repr(found)

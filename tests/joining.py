@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import watchline as wl
 from tests.reference_joins import Joined, JoinLedger, JoinQuery, JoinSource, JoinStream
-from tests.strategies import condition_sql
+from tests.strategies import condition_sql, life_sql
 from watchline.errors import QuerySyntaxError
 
 Row = dict[str, Any]
@@ -73,6 +73,7 @@ class Asked:
     where: Any = ("true",)
     lifetime: int | None = None
     cross: bool = False
+    until: int | None = None
 
     @property
     def text(self) -> str:
@@ -83,12 +84,12 @@ class Asked:
             parts.append(f"{source.stream} AS {source.alias} [{window}]")
         sources = (" CROSS JOIN " if self.cross else ", ").join(parts)
         where = "" if self.where == ("true",) else f" WHERE {condition_sql(self.where)}"
-        life = "" if self.lifetime is None else f" FOR INTERVAL {self.lifetime} MICROSECONDS"
+        life = life_sql(self.lifetime, self.until)
         return f"CREATE OR REPLACE QUERY {self.id} AS SELECT * FROM {sources}{where}{life}"
 
     @property
     def spec(self) -> JoinQuery:
-        return JoinQuery(self.id, self.sources, self.where, self.lifetime)
+        return JoinQuery(self.id, self.sources, self.where, self.lifetime, self.until)
 
     def times(self) -> Counter[str]:
         """How often each stream stands in FROM."""
@@ -214,7 +215,7 @@ class Twin:
             self.catalog.execute(asked.text)
         except QuerySyntaxError as error:
             if "no condition links" in error.problem:
-                cross = Asked(asked.id, asked.sources, asked.where, asked.lifetime, cross=True)
+                cross = replace(asked, cross=True)
                 self.catalog.execute(cross.text)
             else:
                 assert "can never be true" in error.problem or "alternatives" in error.problem

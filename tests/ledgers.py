@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import watchline as wl
 from tests import reference
-from tests.strategies import constant_sql
+from tests.strategies import constant_sql, life_sql
 from watchline.catalog import Catalog
 
 Row = dict[str, Any]
@@ -79,10 +79,11 @@ class Asked:
     region: Any = None
     lifetime: int | None = None
     knn: Any = None
+    until: int | None = None
 
     @property
     def text(self) -> str:
-        life = "" if self.lifetime is None else f" FOR INTERVAL {self.lifetime} MICROSECONDS"
+        life = life_sql(self.lifetime, self.until)
         return f"CREATE QUERY {self.id} AS SELECT * FROM cars {self.sql}{life} EMIT CHANGES"
 
     @property
@@ -91,7 +92,9 @@ class Asked:
 
     @property
     def spec(self) -> reference.QuerySpec:
-        return reference.QuerySpec(self.id, self.where, self.region, self.knn, self.lifetime)
+        return reference.QuerySpec(
+            self.id, self.where, self.region, self.knn, self.lifetime, self.until
+        )
 
 
 def attr(name: str) -> tuple[str, str]:

@@ -180,6 +180,7 @@ class QuerySpec:
     region: Tree | None = None
     knn: Tree | None = None
     lifetime: int | None = None
+    until: int | None = None
 
     def focals(self) -> set[Any]:
         """The objects the query moves with: none, one, or one each for INSIDE and kNN."""
@@ -240,6 +241,8 @@ class Ledger:
             if query.id in self.registered:
                 raise ValueError(f"query {query.id!r} is already registered")
             self.registered[query.id] = query
+            if query.until is not None and self.newest is not None and query.until <= self.newest:
+                continue  # its end has passed: it has no life
             self.queries[query.id] = query
             # A replacement's lifetime starts anew.
             self.births[query.id] = self.newest
@@ -325,25 +328,29 @@ class Ledger:
         return None if birth is None or query.lifetime is None else birth + query.lifetime
 
     def _close_due(self, time: int) -> list[Change]:
-        # What ends before a row goes before it: by time, objects before queries, then id.
+        # What ends before a row goes before it: by time, then queries that end before the rows of
+        # that time, objects, queries that end after them; then id.
         due = []
         if self.stream.timeout is not None:
             for object_id in self.live:
                 expiry = self.latest[object_id][self.stream.time] + self.stream.timeout
-                due.append((expiry, 0, order_key(object_id), object_id))
+                due.append((expiry, 1, order_key(object_id), object_id))
         for query in self.queries.values():
             end = self._end(query)
-            if end is not None:
-                due.append((end, 1, order_key(query.id), query.id))
+            if query.until is not None and (end is None or query.until <= end):
+                due.append((query.until, 0, order_key(query.id), query.id))
+            elif end is not None:
+                due.append((end, 2, order_key(query.id), query.id))
         changes = []
-        for end, is_query, _, name in sorted(due):
-            if end >= time:
+        for end, turn, _, name in sorted(due):
+            # UNTIL comes before the rows of its time, all else after them.
+            if end > time or (end == time and turn):
                 break
-            if is_query:
-                self._forget(name)
-            else:
+            if turn == 1:
                 self.live.discard(name)
-            changes += self._settle(end, "dropped" if is_query else "expired", "enter")
+            else:
+                self._forget(name)
+            changes += self._settle(end, "expired" if turn == 1 else "dropped", "enter")
         return changes
 
     # Answers

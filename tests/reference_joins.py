@@ -38,6 +38,7 @@ class JoinQuery:
     sources: list[JoinSource]
     where: Tree = ("true",)
     lifetime: int | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,8 @@ class JoinLedger:
         birth = self.births[query.id]
         assert birth is not None
         if query.lifetime is not None and last.time > birth + query.lifetime:
+            return []
+        if query.until is not None and last.time >= query.until:
             return []
         partners = [
             [seen for seen in self.seen if self._is_partner(query, source, seen, last)]

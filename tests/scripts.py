@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 import watchline as wl
 from tests import reference
 from tests.ledgers import Told, expected, same, told
-from tests.strategies import DOUBLES, STRINGS, condition_sql, conditions, knn_sql, region_sql
+from tests.strategies import (
+    DOUBLES,
+    STRINGS,
+    condition_sql,
+    conditions,
+    knn_sql,
+    life_sql,
+    region_sql,
+)
 from watchline.errors import QuerySyntaxError
 
 ATTRIBUTES = [
@@ -67,6 +75,12 @@ simple = st.builds(
     st.sampled_from(["d", "e"]),
     st.sampled_from([-1.0, 0.0, 0.5, 1.0]),
     st.sampled_from([0.0, 0.5, 1.0, 5.0]),
+)
+# FOR INTERVAL and UNTIL, in microseconds.
+FOREVER = (None, None)
+lives = st.tuples(
+    st.sampled_from([None, None, None, 1, 4]),
+    st.sampled_from([None, None, None, None, 1, 2, 3, 5, 8, 13]),
 )
 wheres = simple | st.tuples(st.just("and"), simple, simple) | conditions()
 
@@ -129,13 +143,18 @@ class Played:
         self._compare(self.ledger.process(rows), self._rows(rows))
 
     def register(
-        self, name: str, where: Any, region: Any, lifetime: int | None, knn: Any = None
+        self,
+        name: str,
+        where: Any,
+        region: Any,
+        life: tuple[int | None, int | None],
+        knn: Any = None,
     ) -> None:
         text = f"CREATE OR REPLACE QUERY {name} AS SELECT * FROM rows WHERE {condition_sql(where)}"
-        life = "" if lifetime is None else f" FOR INTERVAL {lifetime} MICROSECONDS"
         try:
             self.catalog.execute(
-                f"{text} {region_sql(region)} {knn_sql(knn)}{life}{self.more(name)} EMIT CHANGES"
+                f"{text} {region_sql(region)} {knn_sql(knn)}{life_sql(*life)}{self.more(name)}"
+                " EMIT CHANGES"
             )
         except QuerySyntaxError as error:
             if "alternatives" in error.problem:
@@ -146,7 +165,7 @@ class Played:
         used = {a.name for a in query.attributes()}
         if not reference.attributes_in(where) <= used | {"s", "u", "b", "c", "tt"}:
             reject()
-        spec = reference.QuerySpec(name, where, region, knn, lifetime)
+        spec = reference.QuerySpec(name, where, region, knn, *life)
         drops = [name] if name in self.ledger.registered else []
         self.follow(self.ledger.version(drops, [spec]))
 

@@ -186,3 +186,12 @@ def knn_sql(knn: tuple[Any, ...] | None) -> str:
     kind, *parts = knn
     moves = ["'M'"] if kind == "mknn" else []
     return f"kNN ({', '.join([*moves, *(constant_sql(part, False) for part in parts)])})"
+
+
+def life_sql(lifetime: int | None, until: int | None = None) -> str:
+    """FOR INTERVAL and UNTIL of these microseconds."""
+    length = "" if lifetime is None else f" FOR INTERVAL {lifetime} MICROSECONDS"
+    if until is None:
+        return length
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=until)
+    return f"{length} UNTIL TIMESTAMP '{moment.isoformat(sep=' ')}'"

@@ -66,7 +66,7 @@ def test_where_equals_the_oracle(tree: tuple[Any, ...], data: list[dict[str, Any
 def test_repr_and_json_lead_back_to_the_query(tree: tuple[Any, ...]) -> None:
     query = bound(tree)
     assume(query is not None)
-    again = sql.statement(repr(query), [STREAM])
+    again = sql.statement(query.sql, [STREAM])
     assert isinstance(again, sql.CreateQuery)
     assert again.query == query
     assert codec.loads(codec.dumps(query)) == query

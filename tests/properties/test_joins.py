@@ -177,7 +177,9 @@ def queries(
         for alias in aliases
     ]
     where = draw(wheres(sources, palette))
-    return Asked(name, sources, where, draw(st.sampled_from([None, None, None, 1, 12])))
+    life = draw(st.sampled_from([None, None, None, 1, 12]))
+    until = draw(st.sampled_from([None, None, None, 0, 5, 20]))
+    return Asked(name, sources, where, life, until=until)
 
 
 @st.composite

@@ -35,7 +35,7 @@ CENTRES = [*LATTICE * 3, *EXTREME]
 SIZES = [8.0, 8.0, 4.0, 4.0, 3.0, 2.0, 2.0, 1.0, 0.6, 0.2, 5e-324, 1e-170, 1e300, MAX]
 COUNTS = [1, 1, 2, 2, 3, 5, 100]
 STEPS = [0, 1, 0, 1, 0, 1, 0, 2, 0, 4, -1, -3, None]
-LIVES = [None] * 6 + [1, 4]
+LIVES = [(None, None)] * 6 + [(1, None), (4, None), (None, 2), (None, 6), (4, 5)]
 WHAT = ["rows"] * 5 + ["query"] * 3 + ["drop"]
 
 IDS: dict[str, list[Any]] = {
@@ -186,7 +186,7 @@ def _asked(chance: random.Random, kind: str, knn: bool) -> tuple[Any, ...]:
         k, x, y = chance.choice(COUNTS), *chance.choices(CENTRES, k=2)
         near = chance.choice([("knn", k, x, y), ("mknn", k, chance.choice(focals))])
     where = chance.choice([("true",), ("true",), chance.choice(PLAIN)])
-    life = chance.choice([None] * 5 + [10])
+    life = chance.choice([(None, None)] * 4 + [(None, 60), (10, None)])
     return ("query", chance.choice("abcdefghijkl"), where, region, life, near)
 
 

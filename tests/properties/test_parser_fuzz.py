@@ -1,16 +1,21 @@
-"""No text makes the parser raise anything but our own errors: 100,000 statements of token soup."""
+"""No text makes the parser raise anything but our own errors: 100,000 statements of token soup.
+
+No word that is too much is passed over: a good statement with junk in it is refused.
+"""
 
 from __future__ import annotations
 
 import random
 
 import pytest
+import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures import pairs, streams
 from watchline import sql
 from watchline.errors import WatchlineError
+from watchline.sql.dialect import Watchline
 
 STREAMS = {s.name: s for s in streams()}
 GOOD = [
@@ -75,6 +80,37 @@ def test_token_soup(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     # Were none accepted, or all, the soup would taste of nothing.
     assert 100 < accepted < 9_900
     assert caplog.records == []
+
+
+JUNK = (
+    "FOO",
+    '"foo"',
+    "EMITS",
+    "CHANGES2",
+    "FOO BAR",
+    "$foo",
+    "5",
+    "'foo'",
+    "(5)",
+    ", ,",
+    "AS",
+    "é",
+)
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_no_word_after_a_statement_is_passed_over(junk: str) -> None:
+    assert not [text for text in GOOD if survive(f"{text.rstrip().rstrip(';')}\n{junk}")]
+
+
+@pytest.mark.parametrize("junk", ["FOO", '"foo"', "NULLS FIRST", "'foo'", ", ,"])
+def test_no_word_within_a_statement_is_passed_over(junk: str) -> None:
+    draw = random.Random(junk)
+    for text in GOOD:
+        ends = [token.end + 1 for token in sqlglot.tokenize(text, read=Watchline)]
+        for at in draw.sample(ends, min(len(ends), 8)):
+            spoilt = f"{text[:at]} {junk} {text[at:]}"
+            assert not survive(spoilt), spoilt
 
 
 @settings(max_examples=2_000, deadline=None)

@@ -14,7 +14,7 @@ from tests import reference
 from tests.ledgers import Told
 from tests.properties.test_moving import crowd, ours, scripts
 from tests.properties.test_retention import PARTS, SPEEDS, Kept, in_order
-from tests.scripts import Played, Row, Script, table
+from tests.scripts import FOREVER, Played, Row, Script, table
 
 # What queries of these names demand.
 LEAST = {"a": 0.5, "b": 0.9, "c": 1.0, "f": 0.3}
@@ -37,9 +37,9 @@ class Bounded(Kept, Played):
     def more(self, name: str) -> str:
         return f" ACCURACY {LEAST[name]}" if name in LEAST else ""
 
-    def register(self, name: str, where: Any, region: Any, lifetime: Any, knn: Any = None) -> None:
+    def register(self, name: str, where: Any, region: Any, life: Any, knn: Any = None) -> None:
         version = self.catalog.version
-        super().register(name, where, region, lifetime, knn)
+        super().register(name, where, region, life, knn)
         if self.catalog.version > version:
             spec = self.ledger.registered[name]
             self.truth.version([name] if name in self.truth.registered else [], [spec])
@@ -228,9 +228,9 @@ def test_no_query_is_less_accurate_than_it_demands(seed: int, bound: int, what: 
     for event in first:
         if event[3][0] in ("box", "circle"):
             player.play(*event)
-    player.play("query", "a", ("true",), ("box", -1.0, 0.0, 1.0, 2.0), None)
-    player.play("query", "b", ("true",), ("circle", 1.0, 1.0, 1.0), None)
-    player.play("query", "c", ("true",), ("box", 0.3, 0.3, 3.0, 1.0), None)
+    player.play("query", "a", ("true",), ("box", -1.0, 0.0, 1.0, 2.0), FOREVER)
+    player.play("query", "b", ("true",), ("circle", 1.0, 1.0, 1.0), FOREVER)
+    player.play("query", "c", ("true",), ("box", 0.3, 0.3, 3.0, 1.0), FOREVER)
     for event in rows:
         play(player, event, bound)
         player.demands()

@@ -18,6 +18,7 @@ from tests.scripts import (
     data_rows,
     few_doubles,
     is_good,
+    lives,
     odd_doubles,
     table,
     wheres,
@@ -46,7 +47,7 @@ def scripts(draw: st.DrawFn) -> Script:
             st.sampled_from("abcde"),
             wheres,
             regions,
-            st.sampled_from([None, None, 1, 4]),
+            lives,
         ),
         st.tuples(st.just("drop"), st.sampled_from("abcde")),
     )

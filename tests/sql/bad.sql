@@ -83,10 +83,10 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE Price < 3
                                                 ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
-=> QuerySyntaxError: there is no 'ticks' in FROM; there is 't'
-  at line 1, column 47:
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 't'; an alias that no attribute carries is written with AS
+  at line 1, column 39:
     CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
-                                                  ^^^^^^^^^^^
+                                          ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks
 WHERE symbol = 'IBM'
@@ -103,7 +103,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 3 OR volume > 1
                                                                  ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found ')'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found ')'
   at line 1, column 54:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
                                                          ^
@@ -172,7 +172,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (1, NULL)
 => QuerySyntaxError: price is DOUBLE: expected a number, found NULL
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (1, NULL)
-                                                ^^^^^^^^^^^^^^^^^
+                                                ^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (1, volume)
 => QuerySyntaxError: IN takes constants: compare attributes with = and OR
@@ -184,7 +184,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (SELECT 1)
 => QuerySyntaxError: IN takes a list of constants: x IN (1, 2, 3)
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (SELECT 1)
-                                                ^^^^^^^^^^^^^^^^^^
+                                                ^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND price > 4
 => QuerySyntaxError: the condition can never be true: no row can satisfy it
@@ -232,10 +232,10 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE abs(price) < 3
 => QuerySyntaxError: expected an attribute or a constant; the function abs is neither
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE abs(price) < 3
-                                                ^^^^^^^^^
+                                                ^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 3
-=> QuerySyntaxError: arithmetic on attributes is not supported: compute it as a column of the stream, or move the constants to the other side
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 3
                                                 ^^^^^^^^^
@@ -277,7 +277,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE `price` < 3
                                                 ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, ACCURACY, EMIT or the end of the statement, found 'LIMIT'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'LIMIT'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
                                                           ^^^^^
@@ -295,7 +295,7 @@ CREATE QUERY q AS SELECT * FROM ticks EMIT CHANGES EMIT MATCHES
                                                        ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks ACCURACY 1.5
-=> QuerySyntaxError: ACCURACY must lie between 0 and 1, not 1.5
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
   at line 1, column 48:
     CREATE QUERY q AS SELECT * FROM ticks ACCURACY 1.5
                                                    ^^^
@@ -596,9 +596,9 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', NULL, 1, 1)
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', -9223372036854775809, 1, 1)
 => QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
-  at line 1, column 52:
+  at line 1, column 51:
     CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', -9223372036854775809, 1, 1)
-                                                       ^^^^^^^^^^^^^^^^^^^
+                                                      ^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', id, 1, 1)
 => QuerySyntaxError: expected a constant
@@ -1018,7 +1018,907 @@ CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts RETAIN SIGNIFICANT CAC
                                                                  ^^^^
 ---
 CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
-=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'
   at line 1, column 59:
     CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
                                                               ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars FOO BAR
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars FOO BAR
+                                         ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars EMITS CHANGES
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'EMITS'; did you mean EMIT?
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars EMITS CHANGES
+                                         ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars c
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'c'; an alias that no attribute carries is written with AS
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars c
+                                         ^
+---
+CREATE QUERY q AS SELECT * FROM cars AS a AS b
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AS'
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cars AS a AS b
+                                              ^^
+---
+CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
+                                         ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
+                                         ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE (0,0,1,1)
+=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE (0,0,1,1)
+                                               ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 58:
+    CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
+                                                             ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE CIRCLE (0,0,1)
+=> QuerySyntaxError: expected a condition, found 'INSIDE'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE CIRCLE (0,0,1)
+                                                                 ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT INSIDE POLYGON 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
+=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT INSIDE POLYGON 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' OR kNN (5, 0, 0))
+=> QuerySyntaxError: expected a condition, found 'kNN'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' OR kNN (5, 0, 0))
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x BETWEEN 1 2
+=> QuerySyntaxError: expected AND and the upper end of BETWEEN, found '2'
+  at line 1, column 56:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x BETWEEN 1 2
+                                                           ^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x BETWEEN SYMMETRIC 2 AND 1
+=> QuerySyntaxError: expected the lower end of BETWEEN, found 'SYMMETRIC'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x BETWEEN SYMMETRIC 2 AND 1
+                                                         ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x IN (1, , 2)
+=> QuerySyntaxError: expected a value, found ','
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x IN (1, , 2)
+                                                        ^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x IN (1, 2,)
+=> QuerySyntaxError: expected a value, found ')'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x IN (1, 2,)
+                                                          ^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x IN (, 1)
+=> QuerySyntaxError: expected a value, found ','
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x IN (, 1)
+                                                     ^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE (x < 3 AS cheap)
+=> QuerySyntaxError: expected ')', found 'AS'
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars WHERE (x < 3 AS cheap)
+                                                      ^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE + kind = 'taxi'
+=> QuerySyntaxError: expected a number after '+', found 'kind'
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cars WHERE + kind = 'taxi'
+                                                 ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 NOT FOR INTERVAL 1 HOUR EMIT CHANGES
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 NOT FOR INTERVAL 1 HOUR EMIT CHANGES
+                                                     ^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP (5) '2026-03-01'
+=> QuerySyntaxError: a TIMESTAMP has microseconds: it takes no precision
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP (5) '2026-03-01'
+                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP DATE '2026-03-01'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'DATE'
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP DATE '2026-03-01'
+                                                               ^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts < DATE TIMESTAMP '2026-03-01'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'TIMESTAMP'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts < DATE TIMESTAMP '2026-03-01'
+                                                          ^^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, price DECIMAL(3,2), ts TIMESTAMP) OBJECT id TIME ts
+=> QuerySyntaxError: unknown type 'DECIMAL(3,2)': expected DOUBLE, BIGINT, STRING, BOOLEAN or TIMESTAMP
+  at line 1, column 35:
+    CREATE STREAM t (id BIGINT, price DECIMAL(3,2), ts TIMESTAMP) OBJECT id TIME ts
+                                      ^^^^^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, name VARCHAR(20), ts TIMESTAMP) OBJECT id TIME ts
+=> QuerySyntaxError: a type takes no length or precision: write STRING
+  at line 1, column 34:
+    CREATE STREAM t (id BIGINT, name VARCHAR(20), ts TIMESTAMP) OBJECT id TIME ts
+                                     ^^^^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP(3)) OBJECT id TIME ts
+=> QuerySyntaxError: a type takes no length or precision: write TIMESTAMP
+  at line 1, column 32:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP(3)) OBJECT id TIME ts
+                                   ^^^^^^^^^^^^
+---
+CREATE STREAM t (id BIGINT NOT NULL, ts TIMESTAMP) OBJECT id TIME ts
+=> QuerySyntaxError: expected ')', found 'NOT'
+  at line 1, column 28:
+    CREATE STREAM t (id BIGINT NOT NULL, ts TIMESTAMP) OBJECT id TIME ts
+                               ^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts FOO
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'FOO'
+  at line 1, column 61:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts FOO
+                                                                ^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts TIMOUT INTERVAL 3 SECONDS
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'TIMOUT'; did you mean TIMEOUT?
+  at line 1, column 61:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts TIMOUT INTERVAL 3 SECONDS
+                                                                ^^^^^^
+---
+DROP QUERY q CASCADE
+=> QuerySyntaxError: expected the end of the statement or ';', found 'CASCADE'
+  at line 1, column 14:
+    DROP QUERY q CASCADE
+                 ^^^^^^^
+---
+SHOW QUERIES LIKE 'x'
+=> QuerySyntaxError: expected the end of the statement or ';', found 'LIKE'
+  at line 1, column 14:
+    SHOW QUERIES LIKE 'x'
+                 ^^^^
+---
+EXPLAIN QUERY q FOO
+=> QuerySyntaxError: expected the end of the statement or ';', found 'FOO'
+  at line 1, column 17:
+    EXPLAIN QUERY q FOO
+                    ^^^
+---
+EXPLAIN q
+=> QuerySyntaxError: expected QUERY, found 'q'
+  at line 1, column 9:
+    EXPLAIN q
+            ^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE price . 3 < 4
+=> QuerySyntaxError: there is no 'price' in FROM; there is 'cars'
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE price . 3 < 4
+                                               ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 . 4
+=> QuerySyntaxError: expected an attribute or a constant; '3 . 4' is neither
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 . 4
+                                                   ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5] a CROSS JOIN s [ROWS 5] b
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'a'; an alias that no attribute carries is written with AS
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5] a CROSS JOIN s [ROWS 5] b
+                                               ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5] LEFT JOIN s [ROWS 5] ON r.x = s.x
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'LEFT'; a join is JOIN … ON or CROSS JOIN
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5] LEFT JOIN s [ROWS 5] ON r.x = s.x
+                                               ^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] FOO
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
+  at line 1, column 66:
+    …E QUERY q AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] FOO
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5] AS a, r [ROWS 5] AS b WHERE a.x < b.x + 0.001
+=> QuerySyntaxError: arithmetic on attributes is not supported: compute it before Watchline, as a column that the stream declares
+  at line 1, column 78:
+    … SELECT * FROM r [ROWS 5] AS a, r [ROWS 5] AS b WHERE a.x < b.x + 0.001
+                                                                 ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 40
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 40
+                                                ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE n % 2 = 0
+=> QuerySyntaxError: arithmetic on attributes is not supported: compute it before Watchline, as a column that the stream declares
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE n % 2 = 0
+                                                ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE 10 / price < 2
+=> QuerySyntaxError: arithmetic on attributes is not supported: compute it before Watchline, as a column that the stream declares
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE 10 / price < 2
+                                                ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price / 10 < 2 AND volume < 3
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price / 10 < 2 AND volume < 3
+                                                ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price - 1 BETWEEN 2 AND 3
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price - 1 BETWEEN 2 AND 3
+                                                ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price - volume BETWEEN 2 AND 3
+=> QuerySyntaxError: arithmetic on attributes is not supported: compute it before Watchline, as a column that the stream declares
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price - volume BETWEEN 2 AND 3
+                                                ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE -price < 3
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE -price < 3
+                                                ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price + 1 IN (2, 3)
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price + 1 IN (2, 3)
+                                                ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT DISTINCT price FROM ticks
+=> QuerySyntaxError: expected * or an attribute, found 'DISTINCT'
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT DISTINCT price FROM ticks
+                             ^^^^^^^^
+---
+CREATE QUERY q AS SELECT price p FROM ticks
+=> QuerySyntaxError: expected FROM, found 'p'
+  at line 1, column 32:
+    CREATE QUERY q AS SELECT price p FROM ticks
+                                   ^
+---
+CREATE QUERY q AS SELECT COUNT(*) FROM ticks
+=> QuerySyntaxError: SELECT takes * or names of attributes
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT COUNT(*) FROM ticks
+                             ^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ORDER BY price
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'ORDER BY'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ORDER BY price
+                                                          ^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'GROUP BY'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
+                                                          ^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price =< 3
+=> QuerySyntaxError: expected a value, found '<'
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price =< 3
+                                                       ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND
+=> QuerySyntaxError: expected a value after 'AND', but the statement ends
+  at line 1, column 58:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND
+                                                             ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND AND volume < 3
+=> QuerySyntaxError: expected a value after 'AND', found 'AND'
+  at line 1, column 59:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND AND volume < 3
+                                                              ^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 volume < 3
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'volume'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 volume < 3
+                                                          ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price <
+=> QuerySyntaxError: expected a value after '<', but the statement ends
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price <
+                                                       ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE < 3
+=> QuerySyntaxError: expected a value, found '<'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE < 3
+                                                ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 3
+=> QuerySyntaxError: expected ')', but the statement ends
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 3
+                                                          ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = "IBM"
+=> QuerySyntaxError: stream 'ticks' has no attribute 'IBM'; there is 'halted', 'n', 'price', 'symbol', 'ts' or 'volume'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = "IBM"
+                                                         ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = IBM
+=> QuerySyntaxError: stream 'ticks' has no attribute 'IBM'; there is 'halted', 'n', 'price', 'symbol', 'ts' or 'volume'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol = IBM
+                                                         ^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol IN 'IBM'
+=> QuerySyntaxError: IN takes a list of constants: x IN (1, 2, 3)
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol IN 'IBM'
+                                                ^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE symbol IN ()
+=> QuerySyntaxError: IN takes a list of constants: x IN (1, 2, 3)
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE symbol IN ()
+                                                ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (SELECT 3)
+=> QuerySyntaxError: IN takes a list of constants: x IN (1, 2, 3)
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price IN (SELECT 3)
+                                                ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price IS 3
+=> QuerySyntaxError: IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price IS 3
+                                                ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ABS(price) < 3
+=> QuerySyntaxError: expected an attribute or a constant; the function ABS is neither
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ABS(price) < 3
+                                                ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts > NOW()
+=> QuerySyntaxError: expected an attribute or a constant; the function NOW is neither
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts > NOW()
+                                                     ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts > CURRENT_TIMESTAMP
+=> QuerySyntaxError: expected an attribute or a constant; the function CURRENT_TIMESTAMP is neither
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts > CURRENT_TIMESTAMP
+                                                     ^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts > TIMESTAMP '2026-13-01'
+=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00' or '2026-03-01T12:30:00.25+01:00', found '2026-13-01'
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts > TIMESTAMP '2026-13-01'
+                                                     ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE ts > ts - INTERVAL '3' DAYS
+=> QuerySyntaxError: arithmetic on attributes is not supported: compute it before Watchline, as a column that the stream declares
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE ts > ts - INTERVAL '3' DAYS
+                                                     ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE 3 < price < 5
+=> QuerySyntaxError: comparisons do not chain: write x > 1 AND x < 5
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE 3 < price < 5
+                                                ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < '3'
+=> QuerySyntaxError: price is DOUBLE: expected a number, found a string
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < '3'
+                                                ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 && volume > 3
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '&&'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 && volume > 3
+                                                          ^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 || volume > 3
+=> QuerySyntaxError: comparisons do not chain: write x > 1 AND x < 5
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 || volume > 3
+                                                ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < $1
+=> QuerySyntaxError: stream 'ticks' has no attribute '$1'; there is 'halted', 'n', 'price', 'symbol', 'ts' or 'volume'
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < $1
+                                                        ^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE CASE WHEN price < 3 THEN TRUE ELSE FALSE END
+=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT; the function CASE is none
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE CASE WHEN price < 3 THEN TRUE ELSE FALSE END
+                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE CAST(price AS BIGINT) = 3
+=> QuerySyntaxError: expected an attribute or a constant; the function CAST is neither
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE CAST(price AS BIGINT) = 3
+                                                ^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price::bigint = 3
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '::'
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price::bigint = 3
+                                                     ^^
+---
+CREATE QUERY q AS SELECT * FROM ticks, WHERE price < 3
+=> QuerySyntaxError: expected a stream name, found 'WHERE'
+  at line 1, column 40:
+    CREATE QUERY q AS SELECT * FROM ticks, WHERE price < 3
+                                           ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM WHERE price < 3
+=> QuerySyntaxError: expected a stream name, found 'WHERE'
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM WHERE price < 3
+                                    ^^^^^
+---
+CREATE QUERY q AS * FROM ticks
+=> QuerySyntaxError: expected SELECT, found '*'
+  at line 1, column 19:
+    CREATE QUERY q AS * FROM ticks
+                      ^
+---
+CREATE QUERY 5 AS SELECT * FROM ticks
+=> QuerySyntaxError: expected a query id, found '5'
+  at line 1, column 14:
+    CREATE QUERY 5 AS SELECT * FROM ticks
+                 ^
+---
+CREATE QUERY my-query AS SELECT * FROM ticks
+=> QuerySyntaxError: expected AS, found '-'; an id that is no plain word stands in quotes: "cab-17"
+  at line 1, column 16:
+    CREATE QUERY my-query AS SELECT * FROM ticks
+                   ^
+---
+CREATE QUERY a.b AS SELECT * FROM ticks
+=> QuerySyntaxError: expected AS, found '.'; an id that is no plain word stands in quotes: "cab-17"
+  at line 1, column 15:
+    CREATE QUERY a.b AS SELECT * FROM ticks
+                  ^
+---
+CREATE QUERY q AS SELECT * FROM db.ticks
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '.'
+  at line 1, column 35:
+    CREATE QUERY q AS SELECT * FROM db.ticks
+                                      ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE
+=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, but the statement ends
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE
+                                               ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE 0, 0, 1, 1
+=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found '0'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE 0, 0, 1, 1
+                                                ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 'a')
+=> QuerySyntaxError: expected a number
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 'a')
+                                                          ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, x, 1)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, x, 1)
+                                                       ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (M, 17, 1)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (M, 17, 1)
+                                                        ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', '17', 1, 1)
+=> QuerySyntaxError: an object id ('id' is BIGINT) must be a whole number within ±9,223,372,036,854,775,807
+  at line 1, column 51:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', '17', 1, 1)
+                                                      ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE BOX (0, 0, 1, 1)
+=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'BOX'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE BOX (0, 0, 1, 1)
+                                                ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON ((0 0, 1 0, 1 1, 0 0))
+=> QuerySyntaxError: expected a polygon in quotes, as WKT or GeoJSON, found '('
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON ((0 0, 1 0, 1 1, 0 0))
+                                                        ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON "POLYGON ((0 0, 1 0, 1 1, 0 0))"
+=> QuerySyntaxError: expected a polygon in quotes, as WKT or GeoJSON, found 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON "POLYGON ((0 0, 1 0, 1 1, 0 0))"
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (0, 0.5, 0.5)
+=> QuerySyntaxError: kNN needs k >= 1, not 0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN (0, 0.5, 0.5)
+                                         ^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (5)
+=> QuerySyntaxError: expected kNN (k, x, y): 3 values, found 1
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN (5)
+                                         ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN 5, 0, 0
+=> QuerySyntaxError: expected '(', found '5'
+  at line 1, column 42:
+    CREATE QUERY q AS SELECT * FROM cars kNN 5, 0, 0
+                                             ^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (1.5, 0, 0)
+=> QuerySyntaxError: k must be a whole number within ±2,147,483,647
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cars kNN (1.5, 0, 0)
+                                              ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN ('M', 17)
+=> QuerySyntaxError: expected kNN ('M', k, object id): 3 values, found 2
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cars kNN ('M', 17)
+                                         ^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars kNN (5, 0, 0) EMIT MATCHES
+=> QuerySyntaxError: a kNN or moving query has changes only: it cannot EMIT MATCHES
+  at line 1, column 57:
+    CREATE QUERY q AS SELECT * FROM cars kNN (5, 0, 0) EMIT MATCHES
+                                                            ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars FOR 2 HOURS
+=> QuerySyntaxError: expected INTERVAL, found '2'
+  at line 1, column 42:
+    CREATE QUERY q AS SELECT * FROM cars FOR 2 HOURS
+                                             ^
+---
+CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2
+=> QuerySyntaxError: expected a unit of time (WEEKS, DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS, MICROSECONDS), but the statement ends
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2
+                                                       ^
+---
+CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2 HOUR S
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'S'
+  at line 1, column 58:
+    CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2 HOUR S
+                                                             ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) FOR INTERVAL 2 MONTHS
+=> QuerySyntaxError: expected a unit of time (WEEKS, DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS, MICROSECONDS), found 'MONTHS'
+  at line 1, column 70:
+    …ERY q AS SELECT * FROM cars INSIDE (0,0,1,1) FOR INTERVAL 2 MONTHS
+                                                                 ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) FOR INTERVAL -2 HOURS
+=> QuerySyntaxError: expected a length of time such as 90 SECONDS, found '-'
+  at line 1, column 68:
+    …QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) FOR INTERVAL -2 HOURS
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) ACCURACY 90%
+=> QuerySyntaxError: expected a value after '%', but the statement ends
+  at line 1, column 67:
+    … QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) ACCURACY 90%
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) ACCURACY 2
+=> QuerySyntaxError: ACCURACY must lie between 0 and 1, not 2.0
+  at line 1, column 64:
+    …ATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) ACCURACY 2
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) EMIT ALL
+=> QuerySyntaxError: expected MATCHES or CHANGES, found 'ALL'
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) EMIT ALL
+                                                               ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) EMIT CHANGE
+=> QuerySyntaxError: expected MATCHES or CHANGES, found 'CHANGE'
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) EMIT CHANGE
+                                                               ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) WHERE kind = 'taxi'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'WHERE'; WHERE stands once, directly after FROM
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) WHERE kind = 'taxi'
+                                                          ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) INSIDE (2,2,3,3)
+=> QuerySyntaxError: INSIDE stands here a second time
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) INSIDE (2,2,3,3)
+                                                          ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OR'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
+                                                          ^^
+---
+CREATE STREAM t id BIGINT, ts TIMESTAMP OBJECT id TIME ts
+=> QuerySyntaxError: expected '(', found 'id'
+  at line 1, column 17:
+    CREATE STREAM t id BIGINT, ts TIMESTAMP OBJECT id TIME ts
+                    ^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP,) OBJECT id TIME ts
+=> QuerySyntaxError: expected an attribute name, found ')'
+  at line 1, column 42:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP,) OBJECT id TIME ts
+                                             ^
+---
+CREATE STREAM t (id BIGINT, ts) OBJECT id TIME ts
+=> QuerySyntaxError: expected a type such as DOUBLE, found ')'
+  at line 1, column 31:
+    CREATE STREAM t (id BIGINT, ts) OBJECT id TIME ts
+                                  ^
+---
+CREATE STREAM t () OBJECT id TIME ts
+=> QuerySyntaxError: expected an attribute name, found ')'
+  at line 1, column 18:
+    CREATE STREAM t () OBJECT id TIME ts
+                     ^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT (id) TIME ts
+=> QuerySyntaxError: expected the attribute that names the object, found '('
+  at line 1, column 50:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT (id) TIME ts
+                                                     ^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) TIME ts
+=> QuerySyntaxError: a stream needs OBJECT and the name of one of its attributes
+  at line 1, column 50:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP) TIME ts
+                                                     ^
+---
+CREATE STREAM t (id BIGINT, x DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT x, y
+=> QuerySyntaxError: expected '(', found 'x'
+  at line 1, column 77:
+    …(id BIGINT, x DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT x, y
+                                                                 ^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX SPED 3
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'MAX'; did you mean MAX SPEED?
+  at line 1, column 61:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX SPED 3
+                                                                ^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts TIMEOUT 90 SECONDS
+=> QuerySyntaxError: expected INTERVAL, found '90'
+  at line 1, column 69:
+    …TREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts TIMEOUT 90 SECONDS
+                                                                 ^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME id
+=> QuerySyntaxError: TIME needs a TIMESTAMP attribute; 'id' is BIGINT
+  at line 1, column 58:
+    CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME id
+                                                             ^^
+---
+CREATE TABLE t (id BIGINT)
+=> QuerySyntaxError: expected STREAM, QUERY or OR REPLACE QUERY, found 'TABLE'
+  at line 1, column 8:
+    CREATE TABLE t (id BIGINT)
+           ^^^^^
+---
+CREATE OR REPLACE STREAM t (id BIGINT)
+=> QuerySyntaxError: expected QUERY, found 'STREAM'
+  at line 1, column 19:
+    CREATE OR REPLACE STREAM t (id BIGINT)
+                      ^^^^^^
+---
+DROP TABLE t
+=> QuerySyntaxError: expected QUERY or STREAM, found 'TABLE'
+  at line 1, column 6:
+    DROP TABLE t
+         ^^^^^
+---
+DROP QUERY
+=> QuerySyntaxError: expected an id, but the statement ends
+  at line 1, column 11:
+    DROP QUERY
+              ^
+---
+DROP QUERY q, r
+=> QuerySyntaxError: expected the end of the statement or ';', found ','
+  at line 1, column 13:
+    DROP QUERY q, r
+                ^
+---
+EXPLAIN SELECT * FROM ticks
+=> QuerySyntaxError: expected QUERY, found 'SELECT'
+  at line 1, column 9:
+    EXPLAIN SELECT * FROM ticks
+            ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [RANGE 60], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: expected a unit of time (WEEKS, DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS, MICROSECONDS), found ']'
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM r [RANGE 60], s [ROWS 5] WHERE r.x = s.x
+                                               ^
+---
+CREATE QUERY q AS SELECT * FROM r [60 SECONDS], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: expected RANGE or ROWS, found '60'
+  at line 1, column 36:
+    CREATE QUERY q AS SELECT * FROM r [60 SECONDS], s [ROWS 5] WHERE r.x = s.x
+                                       ^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.nope
+=> QuerySyntaxError: stream 's' has no attribute 'nope'; there is 'id', 'tag', 'ts', 'x' or 'z'
+  at line 1, column 68:
+    …QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.nope
+                                                                 ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE x = s.x
+=> QuerySyntaxError: 'x' is an attribute of 'r' or 's': write r.x
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE x = s.x
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] USING (x)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'USING'
+  at line 1, column 56:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] USING (x)
+                                                           ^^^^^
+---
+CREATE QUERY q AS SELECT r.* FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: SELECT takes * or names of attributes
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT r.* FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x
+                             ^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], r [ROWS 5] WHERE r.x = s.x
+=> QuerySyntaxError: 'r' stands in FROM twice: give one an alias with AS
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM r [ROWS 5], r [ROWS 5] WHERE r.x = s.x
+                                                ^
+---
+CREATE QUERY q AS SELECT * FROM (SELECT * FROM r), s
+=> QuerySyntaxError: expected a stream name, found '('
+  at line 1, column 33:
+    CREATE QUERY q AS SELECT * FROM (SELECT * FROM r), s
+                                    ^
+---
+CREATE QUERY q AS SELECT * FROM ticks AS t WHERE ticks.price < 3
+=> QuerySyntaxError: there is no 'ticks' in FROM; there is 't'
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM ticks AS t WHERE ticks.price < 3
+                                                     ^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 FOR INTERVAL 2 HOURS
+=> QuerySyntaxError: EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning: end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES
+  at line 1, column 68:
+    …QUERY q AS SELECT * FROM ticks WHERE price < 3 FOR INTERVAL 2 HOURS
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) EMIT MATCHES FOR INTERVAL 2 HOURS
+=> QuerySyntaxError: EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning: end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES
+  at line 1, column 84:
+    …T * FROM cars INSIDE (0, 0, 1, 1) EMIT MATCHES FOR INTERVAL 2 HOURS
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0.5
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
+  at line 1, column 64:
+    …ATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0.5
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0 EMIT MATCHES
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
+  at line 1, column 64:
+    …ATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ACCURACY 0 EMIT MATCHES
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x ACCURACY 1
+=> QuerySyntaxError: ACCURACY is the least part of an answer that is kept when load is shed; matches and joins are never shed: leave it out
+  at line 1, column 81:
+    …LECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x ACCURACY 1
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL '2026-03-01'
+=> QuerySyntaxError: expected TIMESTAMP, found '2026-03-01'
+  at line 1, column 61:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL '2026-03-01'
+                                                                ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP
+=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00', but the statement ends
+  at line 1, column 70:
+    …ERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-30'
+=> QuerySyntaxError: expected a time such as '2026-03-01 12:30:00' or '2026-03-01T12:30:00.25+01:00', found '2026-02-30'
+  at line 1, column 71:
+    …RY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-30'
+                                                                 ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-01' UNTIL TIMESTAMP '2026-02-02'
+=> QuerySyntaxError: UNTIL stands here a second time
+  at line 1, column 84:
+    …T * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-01' UNTIL TIMESTAMP '2026-02-02'
+                                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTILL TIMESTAMP '2026-02-01'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'UNTILL'; did you mean UNTIL?
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTILL TIMESTAMP '2026-02-01'
+                                                          ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) ACCURACY 1.5
+=> QuerySyntaxError: ACCURACY must lie between 0 and 1, not 1.5
+  at line 1, column 67:
+    … QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) ACCURACY 1.5
+                                                                 ^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD 5 MINUTES
+=> QuerySyntaxError: expected INTERVAL or UNLIMITED, found '5'
+  at line 1, column 71:
+    …EAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD 5 MINUTES
+                                                                 ^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD NEVER
+=> QuerySyntaxError: expected INTERVAL or UNLIMITED, found 'NEVER'
+  at line 1, column 71:
+    …EAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD NEVER
+                                                                 ^^^^^
+---
+CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0 SECONDS
+=> QuerySyntaxError: a length of time must be greater than zero and below 146,000 years
+  at line 1, column 80:
+    … BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0 SECONDS
+                                                                 ^^^^^^^^^

@@ -210,3 +210,12 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 1 AND price > 2) OR volume 
 ---
 CREATE QUERY q AS SELECT * FROM "my stream" WHERE "order" > 1 AND "the id" = 'x'
 => CREATE QUERY q AS SELECT * FROM "my stream" WHERE "order" > 1 AND "the id" = 'x' EMIT MATCHES
+---
+CREATE QUERY q AS SELECT t.price FROM ticks t WHERE t.price < +3
+=> CREATE QUERY q AS SELECT price FROM ticks WHERE price < 3 EMIT MATCHES
+---
+CREATE QUERY q AS SELECT price FROM ticks AS unused WHERE price < +(1 + 2)
+=> CREATE QUERY q AS SELECT price FROM ticks WHERE price < 3 EMIT MATCHES
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-03-01 12:30:00'
+=> CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-03-01 12:30:00' EMIT MATCHES

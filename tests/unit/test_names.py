@@ -45,7 +45,7 @@ def check(name: str) -> None:
     query = created.query
     assert isinstance(query, Query)
     assert query.id == name
-    second = sql.statement(repr(query), [stream])
+    second = sql.statement(query.sql, [stream])
     assert isinstance(second, sql.CreateQuery)
     assert second.query == query
 

@@ -18,7 +18,7 @@ from watchline.catalog import Catalog
 
 
 def shown(catalog: Catalog, query_id: str) -> str:
-    return repr(catalog.queries()[query_id]).partition(" WHERE ")[2]
+    return catalog.queries()[query_id].sql.partition(" WHERE ")[2]
 
 
 def test_one_range(catalog: Catalog) -> None:
@@ -48,7 +48,7 @@ def test_all_kinds_of_attributes(catalog: Catalog) -> None:
 def test_boxes_are_the_queries_that_sql_would_make(catalog: Catalog) -> None:
     catalog.register_boxes("ticks", ["a"], {"price": (1, 3), "n": (5, 9), "symbol": "X"})
     query = catalog.queries()["a"]
-    again = sql.statement(repr(query), catalog.streams())
+    again = sql.statement(query.sql, catalog.streams())
     assert isinstance(again, sql.CreateQuery)
     assert again.query == query
 

@@ -45,7 +45,7 @@ def test_bad_statements_are_refused(pair: Pair) -> None:
 def test_repr_and_json_lead_back_to_the_model(pair: Pair) -> None:
     found = sql.statement(pair.statement, STREAMS)
     if isinstance(found, sql.CreateQuery):
-        again = sql.statement(repr(found.query), STREAMS)
+        again = sql.statement(found.query.sql, STREAMS)
         assert isinstance(again, sql.CreateQuery)
         assert again.query == found.query
         assert hash(again.query) == hash(found.query)

@@ -99,7 +99,7 @@ class Catalog:
     def statements(self) -> tuple[str, ...]:
         """Statements that make a catalog with the streams and queries of the newest version."""
         state = self._refresh()
-        return tuple(map(repr, [*state.streams.values(), *state.queries()]))
+        return (*map(repr, state.streams.values()), *(query.sql for query in state.queries()))
 
     @property
     def identity(self) -> str:

@@ -66,4 +66,15 @@ def _model(value: Any) -> Any:
         return value["sign"] * math.inf
     if issubclass(_CLASSES[kind], Enum):
         return _CLASSES[kind](value["value"])
-    return _CLASSES[kind](**{name: _model(v) for name, v in value.items()})
+    parts = {name: _model(v) for name, v in value.items()}
+    if kind == "Query":
+        _leave_out_ignored(parts)
+    return _CLASSES[kind](**parts)
+
+
+def _leave_out_ignored(parts: dict[str, Any]) -> None:
+    """Clauses that older logs have where they never did anything, and that are refused now."""
+    if parts.get("emit", model.Emit.MATCHES) is model.Emit.MATCHES:
+        parts.pop("accuracy", None)
+        if len(parts["sources"]) == 1:
+            parts.pop("lifetime", None)

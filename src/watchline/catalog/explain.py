@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.state import Entry
-from watchline.model import TRUE, Emit, Query, Stream, interval_sql
+from watchline.model import TRUE, Emit, Query, Stream, interval_sql, shortened, timestamp_sql
 
 
 def explain(found: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]) -> list[str]:
@@ -18,13 +18,13 @@ def explain(found: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]) 
         query, version, text = block.query(i), block.version, ""
     lines = [f"query {query.id}", f"  registered  at version {version}"]
     if text:
-        lines.append(f"  as typed    {' '.join(text.split())}")
+        lines.append(f"  as typed    {shortened(' '.join(text.split()))}")
     else:
         lines.append("  as typed    one box of a bulk registration")
     lines.append(f"  reads       {', '.join(_source(query, streams))}")
     lines += _condition(query)
     if query.region:
-        lines.append(f"  where       {query.region!r}"[:2_000])
+        lines.append(f"  where       {query.region!r}")
     if query.knn:
         lines.append(f"  nearest     {query.knn!r}")
     if query.focals:
@@ -35,6 +35,11 @@ def explain(found: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]) 
         lines.append(f"  accuracy    at least {query.accuracy:g} when load is shed")
     if query.lifetime is not None:
         lines.append(f"  lives       {interval_sql(query.lifetime)} of stream time")
+    if query.until is not None:
+        moment = str(timestamp_sql(query.until)).removeprefix("TIMESTAMP ")
+        lines.append(
+            f"  until       {moment} UTC of stream time; rows of then and later do nothing"
+        )
     return lines
 
 

@@ -26,7 +26,7 @@ from watchline.cli.shared import (
     json_option,
 )
 from watchline.errors import InvalidQuery
-from watchline.model import Query, Stream, interval_sql, name_sql
+from watchline.model import Query, Stream, interval_sql, name_sql, shortened
 from watchline.sql.syntax import QuerySyntax, StreamSyntax
 
 file_option = click.option(
@@ -261,7 +261,7 @@ def _query_record(q: Query) -> dict[str, Any]:
         "id": q.id,
         "streams": [s.stream for s in q.sources],
         "emit": q.emit.value.lower(),
-        "sql": repr(q),
+        "sql": q.sql,
     }
 
 
@@ -279,7 +279,7 @@ def _stream_record(s: Stream) -> dict[str, Any]:
 
 
 def _body(q: Query) -> str:
-    return q.body if len(q.body) <= 200 else q.body[:199] + "…"
+    return shortened(q.body, 200)
 
 
 def _table(header: list[str], rows: list[list[str]]) -> None:

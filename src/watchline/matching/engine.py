@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from watchline.catalog import Catalog, Commit, Queries, Unanswered
 from watchline.errors import UnknownVersion
 from watchline.evaluate import Columns, contains, holds
-from watchline.matching.plan import Plan, Residue, plan
+from watchline.matching.plan import NEVER, Plan, Residue, plan
 from watchline.matching.search import Batch, PartSearch
 from watchline.model import Circle, Conjunction, Emit, Stream
 
@@ -217,7 +217,19 @@ def _match_layer(layer: Layer, columns: Columns) -> tuple[Integers, pa.Array]:
     if layer.dead:
         living = layer.alive[queries]
         rows, queries = rows[living], queries[living]
+    ends = base.plan.until[queries]
+    if (ends < NEVER).any():
+        before = _is_before(ends, rows, columns, base.stream)
+        rows, queries = rows[before], queries[before]
     return rows, base.plan.ids.take(pa.array(queries))
+
+
+def _is_before(ends: Integers, rows: Integers, columns: Columns, stream: Stream) -> Mask:
+    """Which rows are older than the end of their query; a row without a time is before no end."""
+    time = stream.attribute(stream.time)
+    times = columns.values(time).astype(np.int64, copy=False)[rows]
+    before: Mask = (ends == NEVER) | ((times < ends) & columns.present(time)[rows])
+    return before
 
 
 def _refine(made: Plan, rows: Integers, boxes: Integers, columns: Columns, stream: Stream) -> Mask:

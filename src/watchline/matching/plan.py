@@ -57,6 +57,8 @@ Integers = npt.NDArray[np.int64]
 
 # Below this, float64 holds every integer, and rounding a larger row value cannot cross a bound.
 EXACT = 2**53
+# The moment at which queries end that have no end.
+NEVER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,10 @@ class Plan:
     circles: Doubles
     # Queries of several conjunctions can meet a row more than once.
     several: npt.NDArray[np.bool_]
-    # The life time of each query, 0 for ever; its least accuracy where load is shed; and which of
-    # `uses` are the attributes it reads.
+    # The life time of each query, 0 for ever; the moment it ends at, NEVER for none; its least
+    # accuracy where load is shed; and which of `uses` are the attributes it reads.
     lifetime: Integers
+    until: Integers
     accuracy: Doubles
     use: Integers
     uses: tuple[frozenset[str], ...]
@@ -120,6 +123,12 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def mortal(self) -> npt.NDArray[np.bool_]:
+        """The queries that end by themselves."""
+        found: npt.NDArray[np.bool_] = (self.lifetime > 0) | (self.until < NEVER)
+        return found
 
 
 def plan(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Plan:
@@ -250,6 +259,7 @@ class _Draft:
         self._boxes = 0
         self._residues: dict[Residue, int] = {}
         self._lifetime: list[Integers] = []
+        self._until: list[Integers] = []
         self._accuracy: list[Doubles] = []
         self._moving: list[tuple[int, Query]] = []
         self._use: list[Integers] = []
@@ -280,7 +290,7 @@ class _Draft:
         if query.region is not None or query.knn is not None:
             used.update(self._stream.point or ())
         ids = pa.array([query.id], pa.string())
-        self._new_queries(ids, query.lifetime or 0, used, query.accuracy)
+        self._new_queries(ids, used, query)
         if not is_static(query):
             self._moving.append((number, query))
             return
@@ -360,7 +370,7 @@ class _Draft:
         n = len(chosen)
         numbers = np.arange(self._queries, self._queries + n)
         attributes = (*block.doubles, *block.integers, *block.strings)
-        self._new_queries(block.ids.take(pa.array(chosen)), 0, {a.name for a in attributes})
+        self._new_queries(block.ids.take(pa.array(chosen)), {a.name for a in attributes})
         first, last = block.first[chosen], block.last[chosen]
         lows = np.where(first == MIN_BIGINT, -INF, first.astype(np.float64))
         highs = np.where(last == MAX_BIGINT, INF, last.astype(np.float64) + 1)
@@ -383,13 +393,14 @@ class _Draft:
         places: Integers = coded.indices.to_numpy()
         return codes[places]
 
-    def _new_queries(
-        self, ids: pa.Array, lifetime: int, used: set[str], accuracy: float = 0.0
-    ) -> None:
+    def _new_queries(self, ids: pa.Array, used: set[str], query: Query | None = None) -> None:
+        """Ids that this query has, or those of plain boxes, which have no further clauses."""
         use = self._uses.setdefault(frozenset(used), len(self._uses))
+        lifetime, until = (query.lifetime, query.until) if query else (None, None)
         self._ids.append(ids)
-        self._lifetime.append(np.full(len(ids), lifetime, dtype=np.int64))
-        self._accuracy.append(np.full(len(ids), accuracy))
+        self._lifetime.append(np.full(len(ids), lifetime or 0, dtype=np.int64))
+        self._until.append(np.full(len(ids), NEVER if until is None else until, dtype=np.int64))
+        self._accuracy.append(np.full(len(ids), query.accuracy if query else 0.0))
         self._use.append(np.full(len(ids), use, dtype=np.int64))
         self._queries += len(ids)
 
@@ -417,6 +428,7 @@ class _Draft:
             circles=circles_of(self._residues),
             several=several,
             lifetime=_joined(self._lifetime, np.int64),
+            until=_joined(self._until, np.int64),
             accuracy=_joined(self._accuracy, np.float64),
             use=_joined(self._use, np.int64),
             uses=tuple(self._uses),

@@ -1,8 +1,9 @@
 """The query model: what a registered stream or query *is*, whatever text it came from.
 
 Invariant: every value here is immutable, comparable, hashable, and its `repr` is a statement or a
-piece of one that parses back into an equal value. A constructor refuses what has no meaning, so a
-model that exists is a model that can run.
+piece of one that parses back into an equal value. (`repr` shortens a `Query` or `Polygon` of more
+than a thousand characters, for people; its `sql` is always whole.) A constructor refuses what has
+no meaning, so a model that exists is a model that can run.
 
     text.py       how names, numbers, times and strings are written in SQL
     condition.py  types, half-open ranges, atoms, the disjunctive normal form
@@ -38,6 +39,9 @@ from watchline.model.condition import (
     range_where,
 )
 from watchline.model.query import (
+    MATCHES_ARE_NOT_SHED,
+    MATCHES_HAVE_NO_BIRTH,
+    MAX_AHEAD,
     Emit,
     Query,
     RangeWindow,
@@ -65,10 +69,15 @@ from watchline.model.text import (
     interval_sql,
     micros_of,
     name_sql,
+    shortened,
+    timestamp_sql,
 )
 
 __all__ = [
     "INF",
+    "MATCHES_ARE_NOT_SHED",
+    "MATCHES_HAVE_NO_BIRTH",
+    "MAX_AHEAD",
     "MAX_BIGINT",
     "MAX_DOUBLE",
     "MIN_BIGINT",
@@ -117,4 +126,6 @@ __all__ = [
     "name_sql",
     "nearest_double",
     "range_where",
+    "shortened",
+    "timestamp_sql",
 ]

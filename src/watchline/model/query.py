@@ -16,9 +16,19 @@ from watchline.model.region import (
     MovingKnn,
     ObjectId,
     Region,
+    region_sql,
 )
 from watchline.model.retention import Retention
-from watchline.model.text import Word, interval_sql, name_sql, number_sql
+from watchline.model.text import (
+    YEAR_1,
+    YEAR_9999,
+    Word,
+    interval_sql,
+    name_sql,
+    number_sql,
+    shortened,
+    timestamp_sql,
+)
 
 
 class Emit(Word):
@@ -26,6 +36,10 @@ class Emit(Word):
 
     MATCHES = "MATCHES"
     CHANGES = "CHANGES"
+
+
+# How far rows may be ahead of the wall clock where a stream does not say: one day.
+MAX_AHEAD = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,6 +55,8 @@ class Stream:
     max_speed: float | None = None
     # None: every object is kept.
     retention: Retention | None = None
+    # None: rows may be of any time.
+    max_ahead: int | None = MAX_AHEAD
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -60,6 +76,8 @@ class Stream:
             raise InvalidRange("TIMEOUT must be longer than zero", clause="TIMEOUT")
         if self.max_speed is not None and not 0 < self.max_speed < math.inf:
             raise InvalidRange("MAX SPEED must be greater than zero", clause="MAX SPEED")
+        if self.max_ahead is not None and self.max_ahead <= 0:
+            raise InvalidRange("MAX AHEAD must be longer than zero", clause="MAX AHEAD")
         if self.retention is not None:
             self._check(self.retention)
 
@@ -109,6 +127,10 @@ class Stream:
             text += f" TIMEOUT INTERVAL {interval_sql(self.timeout)}"
         if self.max_speed is not None:
             text += f" MAX SPEED {number_sql(self.max_speed)}"
+        if self.max_ahead is None:
+            text += " MAX AHEAD UNLIMITED"
+        elif self.max_ahead != MAX_AHEAD:
+            text += f" MAX AHEAD INTERVAL {interval_sql(self.max_ahead)}"
         if self.retention is not None:
             text += f" {self.retention!r}"
         return text
@@ -160,9 +182,22 @@ class Source:
         return f"{text} {self.window!r}" if self.window else text
 
 
+MATCHES_HAVE_NO_BIRTH = (
+    "EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning:"
+    " end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES"
+)
+MATCHES_ARE_NOT_SHED = (
+    "ACCURACY is the least part of an answer that is kept when load is shed;"
+    " matches and joins are never shed: leave it out"
+)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Query:
     """A standing query. `select` is None for `*`; `lifetime` is in microseconds of stream time.
+
+    `until` is a moment of stream time, in microseconds since 1970: rows of that time and later do
+    nothing. Where both are given, the query ends with whichever comes first.
 
     `cross` says that a join without a condition between its streams is meant.
     """
@@ -177,6 +212,7 @@ class Query:
     accuracy: float = 0.0
     lifetime: int | None = None
     cross: bool = False
+    until: int | None = None
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -189,6 +225,12 @@ class Query:
             )
         if self.lifetime is not None and self.lifetime <= 0:
             raise InvalidRange("FOR INTERVAL must be longer than zero")
+        if self.until is not None and not YEAR_1 <= self.until <= YEAR_9999:
+            raise InvalidRange("UNTIL needs a time of the years 1 to 9999")
+        if self.emit is Emit.MATCHES and self.lifetime is not None and not self.is_join:
+            raise InvalidQuery(MATCHES_HAVE_NO_BIRTH)
+        if self.emit is Emit.MATCHES and self.accuracy:
+            raise InvalidQuery(MATCHES_ARE_NOT_SHED, clause="ACCURACY")
         if self.is_join and (self.region or self.knn):
             raise InvalidQuery("a join takes no INSIDE and no kNN", clause="INSIDE")
         if self.is_join and self.emit is Emit.CHANGES:
@@ -222,6 +264,11 @@ class Query:
         return iter(dict.fromkeys(a for c in self.where for a in c.attributes()))
 
     def __repr__(self) -> str:
+        return shortened(self.sql)
+
+    @property
+    def sql(self) -> str:
+        """The whole statement, however long: it reads back as an equal query."""
         columns = "*" if self.select is None else ", ".join(map(repr, self.select))
         text = f"CREATE QUERY {name_sql(self.id)} AS SELECT {columns} FROM {self.body}"
         return text if self.is_join else f"{text} EMIT {self.emit.value}"
@@ -232,10 +279,12 @@ class Query:
         text = (" CROSS JOIN " if self.cross else ", ").join(map(repr, self.sources))
         if self.where != (TRUE,):
             text += f" WHERE {condition_sql(self.where)}"
-        for clause in (self.region, self.knn):
-            text += f" {clause!r}" if clause else ""
+        text += f" {region_sql(self.region)}" if self.region else ""
+        text += f" {self.knn!r}" if self.knn else ""
         if self.lifetime is not None:
             text += f" FOR INTERVAL {interval_sql(self.lifetime)}"
+        if self.until is not None:
+            text += f" UNTIL {timestamp_sql(self.until)}"
         if self.accuracy:
             text += f" ACCURACY {number_sql(self.accuracy)}"
         return text

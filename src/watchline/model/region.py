@@ -1,7 +1,8 @@
 """Where: regions of the plane, regions bound to a focal object, and k nearest neighbours.
 
 All geometry is float64 in the fixed forms of docs/decisions/0003, so that every path through the
-product decides a point on a border the same way. `repr` is the clause of the statement.
+product decides a point on a border the same way. `repr` is the clause of the statement; that of a
+polygon with very many vertices is shortened, and `region_sql` gives all of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.errors import InvalidRange
-from watchline.model.text import number_sql, scalar_sql
+from watchline.model.text import number_sql, scalar_sql, shortened
 
 ObjectId = Union[int, str]
 
@@ -112,6 +113,11 @@ class Polygon:
         return sum(len(ring) // 16 for part in self.parts for ring in part)
 
     def __repr__(self) -> str:
+        return shortened(self.sql)
+
+    @property
+    def sql(self) -> str:
+        """The clause with every vertex."""
         polygons = [", ".join(f"({_ring_sql(ring)})" for ring in part) for part in self.parts]
         if len(polygons) == 1:
             return f"INSIDE POLYGON 'POLYGON ({polygons[0]})'"
@@ -196,6 +202,11 @@ class MovingKnn:
 def _at_least_one(k: int) -> None:
     if k < 1:
         raise InvalidRange(f"kNN needs k >= 1, not {k}")
+
+
+def region_sql(region: Region) -> str:
+    """The whole clause, however long."""
+    return region.sql if isinstance(region, Polygon) else repr(region)
 
 
 Region = Union[Box, Circle, Polygon, MovingBox, MovingCircle]

@@ -41,7 +41,7 @@ _RESERVED = frozenset(
     " GROUP HAVING IF ILIKE IN INNER INSIDE INTERSECT INTERVAL INTO IS ISNULL JOIN KNN LATERAL"
     " LEFT LIKE LIMIT MAP MAX MOD NOT NOTNULL NULL OBJECT ON OR ORDER OUTER OVER OVERLAPS"
     " PIVOT POINT POLYGON QUALIFY QUERY RANGE REPLACE RIGHT RLIKE ROW ROWS SELECT SET SHOW"
-    " SIMILAR SOME STREAM STRUCT TABLE THEN TIME TIMEOUT TIMESTAMP TRUE UNION UNPIVOT USING"
+    " SIMILAR SOME STREAM STRUCT TABLE THEN TIME TIMEOUT TIMESTAMP TRUE UNION UNPIVOT UNTIL USING"
     " VALUES WHEN WHERE WINDOW WITH XOR".split()
 )
 
@@ -51,6 +51,15 @@ def name_sql(name: str) -> str:
     if _PLAIN_NAME.match(name) and name.upper() not in _RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'
+
+
+def shortened(text: str, limit: int = 1_000) -> str:
+    """The text for people: of a long one the beginning and the end, and how much is left out."""
+    if len(text) <= limit:
+        return text
+    end = limit // 4
+    left_out = len(text) - limit
+    return f"{text[: limit - end]}… ({left_out:,} characters more) …{text[-end:]}"
 
 
 def string_sql(value: str) -> str:

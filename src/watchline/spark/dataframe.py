@@ -26,6 +26,7 @@ from watchline.catalog import (
     opened_catalog,
     warn_unanswered,
 )
+from watchline.clock import micros_now
 from watchline.errors import InvalidQuery
 from watchline.model import Emit, Keep, Stream
 from watchline.spark.counting import COUNTS
@@ -39,11 +40,12 @@ from watchline.spark.frames import (
     checked_shards,
     quoted,
     reference,
+    with_time,
     with_versions,
 )
 from watchline.spark.merging import MergeTask
 from watchline.spark.observing import NAME, Kinds, Observed, with_counters
-from watchline.spark.routing import ROUTED_DDL, WAKE, RouteTask
+from watchline.spark.routing import NOW, ROUTED_DDL, WAKE, RouteTask
 from watchline.spark.shard import COUNTERS, GAUGES, LEAST, SAME, SENT_DDL, ShardTask, UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.spark.worker import MatchTask
@@ -152,9 +154,10 @@ def changes_of(
     chosen = None if every else agreed(queries, call, "wl.changes", stacklevel)
     rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
     fixed = None if df.isStreaming else version
-    if df.isStreaming and ref.uri is not None:
-        rows = with_versions(rows, ref, version)
-    routed = rows.mapInArrow(RouteTask(ref, stream, shards, fixed), ROUTED_DDL)
+    now = None if df.isStreaming else micros_now()
+    if df.isStreaming:
+        rows = with_versions(rows, ref, version) if ref.uri is not None else with_time(rows)
+    routed = rows.mapInArrow(RouteTask(ref, stream, shards, fixed, now), ROUTED_DDL)
     folder = None if state is None else absolute(state)
     # Only where there are points can there be nearest neighbours, and in one shard they are known.
     merged = shards > 1 and declared.point is not None
@@ -197,7 +200,7 @@ def spark_schema(stream: Stream) -> st.StructType:
     """The columns of a change in Spark's types."""
     change_schema(stream)
     for attribute in stream.attributes:
-        if attribute.name in (WAKE, COUNTS):
+        if attribute.name in (WAKE, NOW, COUNTS):
             raise InvalidQuery(
                 f"attribute {attribute.name!r} of stream {stream.name!r} is in the way of our own"
                 " column: declare it by another name"

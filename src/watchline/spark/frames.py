@@ -20,7 +20,7 @@ from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.evaluate import check_columns
 from watchline.model import Attribute, Stream, Type
 from watchline.spark.place import CatalogRef
-from watchline.spark.routing import WAKE
+from watchline.spark.routing import NOW, WAKE
 from watchline.spark.versions import VersionSource
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType)
@@ -112,6 +112,11 @@ def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
     return rows.withColumn(WAKE, fn.lit(None).cast("long")).union(
         versions.select(*nothing, fn.col("version").alias(WAKE))
     )
+
+
+def with_time(rows: DataFrame) -> DataFrame:
+    """The rows with Spark's time of their micro-batch: the same when the batch is run again."""
+    return rows.withColumn(NOW, fn.current_timestamp())
 
 
 def quoted(name: str) -> str:

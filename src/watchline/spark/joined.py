@@ -17,6 +17,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
 from watchline.catalog import Catalog, CatalogLike, agreed, opened_catalog, warn_unanswered
+from watchline.clock import micros_now
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
 from watchline.evaluate import ARROW
 from watchline.model import Stream, Type
@@ -30,6 +31,7 @@ from watchline.spark.frames import (
     checked_shards,
     quoted,
     reference,
+    with_time,
     with_versions,
 )
 from watchline.spark.joining import (
@@ -43,7 +45,7 @@ from watchline.spark.joining import (
     JoinTask,
 )
 from watchline.spark.observing import Kinds, Observed, with_counters
-from watchline.spark.routing import WAKE
+from watchline.spark.routing import NOW, WAKE
 from watchline.spark.shard import UnpackTask
 from watchline.spark.state import STATE_DDL
 from watchline.tracking.joiner import Joiner
@@ -111,9 +113,11 @@ def joins_of(
     ordered = tuple(sorted(frames, key=str.encode))
     if streaming and ref.uri is not None:
         rows[ordered[0]] = with_versions(rows[ordered[0]], ref, version)
-    fixed = None if streaming else version
+    elif streaming:
+        rows = {name: with_time(of) for name, of in rows.items()}
+    fixed, now = (None, None) if streaming else (version, micros_now())
     routed = [
-        rows[name].mapInArrow(JoinRouteTask(ref, name, number, shards, fixed), ROUTED_DDL)
+        rows[name].mapInArrow(JoinRouteTask(ref, name, number, shards, fixed, now), ROUTED_DDL)
         for number, name in enumerate(ordered)
     ]
     folder = None if state is None else absolute(state)
@@ -161,7 +165,7 @@ def _checked_frames(streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
 
 def _rows(df: DataFrame, catalog: Catalog, name: str, version: int) -> DataFrame:
     declared: Stream = catalog.stream(name, version)
-    check_schema(df.schema, declared, own=(WAKE,))
+    check_schema(df.schema, declared, own=(WAKE, NOW))
     return df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
 
 

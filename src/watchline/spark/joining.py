@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
+from watchline.clock import already_checked
 from watchline.index.result import one_thread
 from watchline.spark.counting import BY_REASON, COUNTS, COUNTS_TYPE, as_json, since
 from watchline.spark.place import CatalogRef
-from watchline.spark.routing import from_ipc, rows_among, shard_keys, to_ipc
+from watchline.spark.routing import from_ipc, rows_among, shard_keys, to_ipc, wall_clock_of
 from watchline.spark.shard import CHUNK
 from watchline.spark.state import ShardState
-from watchline.spark.worker import batch_version, catalog_of, stream_of
+from watchline.spark.worker import batch_pin, batch_version, catalog_of, stream_of
 from watchline.tracking import Rejects, accepted
 from watchline.tracking.joiner import Joiner
 
@@ -48,7 +49,8 @@ SENT_DDL = f"{COUNTS} string, packed binary"
 class JoinRouteTask:
     """The function that `mapInArrow` runs before the shuffle, for one of the streams.
 
-    `number` tells the shards which: its place among the names that `JoinTask` has.
+    `number` tells the shards which: its place among the names that `JoinTask` has. `now` is as
+    `RouteTask` has it.
     """
 
     ref: CatalogRef
@@ -56,14 +58,17 @@ class JoinRouteTask:
     number: int
     shards: int
     version: int | None
+    now: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        stream = stream_of(self.ref, self.stream, batch_version(self.ref, self.version))
+        pin = batch_pin(self.ref, self.version, self.now)
+        stream = stream_of(self.ref, self.stream, pin.version)
         rejects: Rejects = Rejects()
         for batch in rows_among(batches):
             with one_thread():
                 # A join needs no attribute but these two: what is NULL fails its conditions.
-                rows, bad = accepted(batch, stream, used=frozenset())
+                now = wall_clock_of(batch, pin)
+                rows, bad = accepted(batch, stream, frozenset(), now)
             rejects += bad
             if rows.num_rows:
                 yield self._to_all(rows=to_ipc(rows).to_pybytes())
@@ -158,7 +163,14 @@ class JoinTask:
             return joiner
         part = shard_keys(self.shards).index(shard)
         catalog = catalog_of(self.ref)
-        return Joiner.restore(catalog, self.streams, kept.blob(), part=part, parts=self.shards)
+        return Joiner.restore(
+            catalog,
+            self.streams,
+            kept.blob(),
+            part=part,
+            parts=self.shards,
+            clock=already_checked,
+        )
 
     def _new(self, shard: int, version: int) -> Joiner:
         # At the version that the columns were made for: a query that came since and needs more of

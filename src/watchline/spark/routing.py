@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 
 from watchline.index.result import one_thread
 from watchline.model import Stream
+from watchline.spark.pin import Pin
 from watchline.spark.place import CatalogRef
-from watchline.spark.worker import batch_version, watcher_of
+from watchline.spark.worker import batch_pin, watcher_of
 from watchline.tracking import Rejects, accepted
 from watchline.tracking.rows import times_of
 from watchline.tracking.shards import shards_of
@@ -45,6 +46,9 @@ ROUTED = pa.schema(
 ROUTED_DDL = "shard int, oldest long, newest long, rejects string, rows binary, foreign binary"
 # The column of a row that is none: it says that the catalog has a new version.
 WAKE = "_watchline_version"
+# The column with Spark's own time of a micro-batch, which its log keeps for a replay. It is the
+# wall clock where queries are statements: there is no catalog to pin one in.
+NOW = "_watchline_now"
 
 
 def shard_keys(shards: int) -> list[int]:
@@ -74,22 +78,28 @@ def _murmur3(value: int) -> int:
 
 @dataclass(frozen=True)
 class RouteTask:
-    """The function that `mapInArrow` runs before the shuffle."""
+    """The function that `mapInArrow` runs before the shuffle.
+
+    `now` is the driver's wall clock for a batch input; each micro-batch of a stream has its own.
+    Here alone it is decided which rows come from the future.
+    """
 
     ref: CatalogRef
     stream: str
     shards: int
     version: int | None
+    now: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        watcher = watcher_of(self.ref, self.stream, batch_version(self.ref, self.version))
+        pin = batch_pin(self.ref, self.version, self.now)
+        watcher = watcher_of(self.ref, self.stream, pin.version)
         stream, used, focals = watcher.stream, watcher.used(), watcher.focals()
         keys = np.array(shard_keys(self.shards), dtype=np.int32)
         rejects: Rejects = Rejects()
         spans = []
         for batch in rows_among(batches):
             with one_thread():
-                rows, bad = accepted(batch, stream, used)
+                rows, bad = accepted(batch, stream, used, wall_clock_of(batch, pin))
             rejects += bad
             if rows.num_rows:
                 times = times_of(rows, stream)
@@ -105,6 +115,14 @@ def rows_among(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             batch = batch.filter(batch.column(WAKE).is_null())
         if batch.num_rows:
             yield batch
+
+
+def wall_clock_of(batch: pa.RecordBatch, pin: Pin) -> int | None:
+    """The wall clock that these rows go by, in microseconds; None if there is none."""
+    if pin.now is not None or NOW not in batch.schema.names:
+        return pin.now
+    now: int = batch.column(NOW)[0].cast(pa.timestamp("us", "UTC")).value
+    return now
 
 
 def _packed(

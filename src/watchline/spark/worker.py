@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +20,9 @@ from watchline.spark.counting import COUNTS, COUNTS_TYPE, as_json, counters_alon
 from watchline.spark.place import CatalogRef
 from watchline.spark.share import shared
 from watchline.tracking import Watcher, prepare_changes
+
+if TYPE_CHECKING:
+    from watchline.spark.pin import Pin
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -111,14 +114,20 @@ def _changes(ref: CatalogRef) -> Callable[[int, int], list[Commit]]:
 def batch_version(ref: CatalogRef, version: int | None) -> int:
     """The version of the task's batch; `version` is None for a stream, whose batches each have
     their own."""
+    return batch_pin(ref, version).version
+
+
+def batch_pin(ref: CatalogRef, version: int | None, now: int | None = None) -> Pin:
+    """As `batch_version`, with the wall clock beside it: `now` for a batch input, and for a stream
+    the time that is pinned. Statements have no place for a pin: see `routing.NOW`."""
+    from watchline.spark.pin import Pin, pinned
+
     if ref.uri is None:
         # Statements have one version, and it counts them otherwise than their author did.
-        return catalog_of(ref).version
+        return Pin(catalog_of(ref).version, now)
     if version is not None:
-        return version
-    from watchline.spark.pin import pinned_version
-
-    return pinned_version(catalog_of(ref), ref.uri, *micro_batch())
+        return Pin(version, now)
+    return pinned(catalog_of(ref), ref.uri, *micro_batch())
 
 
 def micro_batch() -> tuple[str, int]:

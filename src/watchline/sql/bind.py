@@ -11,6 +11,9 @@ from sqlglot import exp
 
 from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
 from watchline.model import (
+    MATCHES_ARE_NOT_SHED,
+    MATCHES_HAVE_NO_BIRTH,
+    MAX_AHEAD,
     MAX_BIGINT,
     TRUE,
     Attribute,
@@ -38,7 +41,7 @@ from watchline.model import (
     nearest_double,
 )
 from watchline.sql.condition import ConditionBinder
-from watchline.sql.constants import Constant, constant
+from watchline.sql.constants import Constant, constant, moment
 from watchline.sql.geometry import polygon
 from watchline.sql.names import hint, listing
 from watchline.sql.syntax import (
@@ -46,6 +49,7 @@ from watchline.sql.syntax import (
     DropSyntax,
     ExplainSyntax,
     InsideSyntax,
+    Interval,
     KnnSyntax,
     Place,
     QuerySyntax,
@@ -209,9 +213,16 @@ def _stream(syntax: StreamSyntax) -> Stream:
             timeout=syntax.timeout.micros if syntax.timeout else None,
             max_speed=None if speed is None else _double(speed, syntax.place),
             retention=_retention(syntax),
+            max_ahead=_ahead(syntax.max_ahead),
         ),
         clauses,
     )
+
+
+def _ahead(given: Interval | Word | None) -> int | None:
+    if given is None:
+        return MAX_AHEAD
+    return given.micros if isinstance(given, Interval) else None
 
 
 def _retention(syntax: StreamSyntax) -> Retention | None:
@@ -238,7 +249,11 @@ def _retention(syntax: StreamSyntax) -> Retention | None:
 
 
 def _type(word: Word) -> Type:
-    name = word.text.upper()
+    name, bracket, _ = word.text.upper().partition("(")
+    name = name.strip()
+    if bracket and name in _TYPE_NAMES:
+        known = _TYPE_NAMES[name].value
+        word.place.refuse(f"a type takes no length or precision: write {known}")
     if name not in _TYPE_NAMES:
         word.place.refuse(
             f"unknown type {word.text!r}: expected {listing(t.value for t in Type)}"
@@ -283,7 +298,9 @@ class _QueryBinder:
         if self.is_join and not syntax.cross:
             self._check_linked(where)
         default = Emit.CHANGES if region or knn else Emit.MATCHES
-        accuracy = syntax.accuracy
+        emit = Emit(syntax.emit.text) if syntax.emit else default
+        accuracy, until = syntax.accuracy, syntax.until
+        self._check_effects(emit)
         located = syntax.inside or syntax.knn
         clauses = {
             "INSIDE": located.place if located else None,
@@ -299,13 +316,24 @@ class _QueryBinder:
                 where=where,
                 region=region,
                 knn=knn,
-                emit=Emit(syntax.emit.text) if syntax.emit else default,
+                emit=emit,
                 accuracy=0.0 if accuracy is None else _double(accuracy, self.place),
                 lifetime=syntax.lifetime.micros if syntax.lifetime else None,
+                until=None if until is None else moment(until.text, until.place).micros,
                 cross=syntax.cross,
             ),
             clauses,
         )
+
+    def _check_effects(self, emit: Emit) -> None:
+        """Refuse clauses that would change nothing."""
+        syntax = self.syntax
+        if emit is not Emit.MATCHES:
+            return
+        if syntax.lifetime and not self.is_join:
+            syntax.lifetime.place.refuse(MATCHES_HAVE_NO_BIRTH)
+        if syntax.accuracy:
+            place_of(syntax.accuracy, self.place).refuse(MATCHES_ARE_NOT_SHED)
 
     def _source(self, syntax: SourceSyntax) -> Source:
         place = syntax.place or self.place

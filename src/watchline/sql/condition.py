@@ -173,8 +173,6 @@ class ConditionBinder:
     def _between(self, node: exp.Between, negated: bool) -> Conjunctions:
         low = exp.GTE(this=node.this, expression=node.args["low"])
         high = exp.LTE(this=node.this, expression=node.args["high"])
-        if node.args.get("symmetric"):
-            self._refuse(node, "BETWEEN SYMMETRIC is not supported: write the lower end first")
         return self._dnf(exp.And(this=low, expression=high), negated)
 
     def _in(self, node: exp.In, negated: bool) -> Conjunctions:
@@ -268,11 +266,12 @@ class ConditionBinder:
         if isinstance(node, (exp.Predicate, exp.Connector, exp.Not)):
             self._refuse(node, "comparisons do not chain: write x > 1 AND x < 5")
         if isinstance(node, (*ARITHMETIC, exp.Mod, exp.Neg)) and node.find(exp.Column):
-            self._refuse(
-                node,
-                "arithmetic on attributes is not supported: compute it as a column of the stream,"
-                " or move the constants to the other side",
+            remedy = (
+                "move the constants to the other side of the comparison"
+                if _can_move_constants(node)
+                else "compute it before Watchline, as a column that the stream declares"
             )
+            self._refuse(node, f"arithmetic on attributes is not supported: {remedy}")
         self._refuse(node, f"expected an attribute or a constant; {self._quoted(node)} is neither")
 
     def _range(
@@ -322,11 +321,33 @@ class ConditionBinder:
         place = self._place(node)
         text = place.text[place.start : place.end]
         if isinstance(node, exp.Func):
-            return f"the function {text.partition('(')[0]}"
+            return f"the function {text.partition('(')[0].split()[0]}"
         return repr(text if len(text) <= 40 else text[:39] + "…")
 
     def _place(self, node: exp.Expr) -> Place:
         return place_of(node, self._around)
+
+
+def _can_move_constants(operand: exp.Expr) -> bool:
+    """Whether a comparison can be written with its only attribute alone on one side.
+
+    A sum, a difference and a product with constants can; nothing can be moved past a remainder or
+    out of a divisor, and not to a side that has an attribute itself.
+    """
+    whole = operand
+    while isinstance(whole.parent, (exp.Predicate, exp.Paren)) and whole.parent is not whole:
+        whole = whole.parent
+    columns = list(whole.find_all(exp.Column))
+    if len(columns) != 1:
+        return False
+    node: exp.Expr = columns[0]
+    while node is not operand and node.parent is not None:
+        below, node = node, node.parent
+        if not isinstance(node, (*ARITHMETIC, exp.Neg, exp.Paren)):
+            return False
+        if isinstance(node, exp.Div) and node.expression is below:
+            return False
+    return True
 
 
 def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:

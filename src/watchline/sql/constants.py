@@ -64,6 +64,8 @@ def constant(node: exp.Expr, around: Place) -> Constant | None:
     if type(node) in ARITHMETIC:
         return _arithmetic(node, around)
     if isinstance(node, exp.Cast) and node.to.this in (exp.DType.TIMESTAMP, exp.DType.DATE):
+        if node.to.expressions:
+            place_of(node, around).refuse("a TIMESTAMP has microseconds: it takes no precision")
         value = constant(node.this, around)
         return moment(value, place_of(node, around)) if isinstance(value, str) else None
     return None

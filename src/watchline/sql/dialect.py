@@ -13,13 +13,17 @@ import re
 from typing import Any, ClassVar, NoReturn
 
 import sqlglot
-from sqlglot import Dialect, ParseError, Token, TokenType
+from sqlglot import Dialect, ParseError, Token, TokenType, exp
 from sqlglot.errors import TokenError
 
 from watchline.errors import QuerySyntaxError
-from watchline.sql.grammar import Grammar
+from watchline.sql.grammar import BESIDE_WHERE, Grammar
 from watchline.sql.syntax import TOO_DEEP, Syntax
 
+# Operators that have a value on their left.
+_BINARY = frozenset(
+    {*sqlglot.Parser.EQUALITY, *sqlglot.Parser.COMPARISON, TokenType.SLASH, TokenType.MOD}
+)
 MAX_CHARACTERS = 4 * 2**20
 MAX_WORDS = 50_000
 
@@ -47,6 +51,16 @@ class Watchline(Dialect):
     class Parser(sqlglot.Parser):
         # No casts, JSON paths or the like behind an operand: only `alias.attribute`.
         COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {TokenType.DOT: None}
+        # FOR begins a clause of ours. As an operator sqlglot would drop a NOT that precedes it.
+        RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
+            kind: rule
+            for kind, rule in sqlglot.Parser.RANGE_PARSERS.items()
+            if kind is not TokenType.FOR
+        }
+        UNARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
+            **sqlglot.Parser.UNARY_PARSERS,
+            TokenType.PLUS: lambda self: self.signed(),
+        }
 
         def statement(self, tokens: list[Token], text: str) -> Syntax:
             """The one statement that the tokens are; `Parser.parse` would act on BEGIN and ELSE."""
@@ -68,6 +82,60 @@ class Watchline(Dialect):
                 instance.update_positions(self._prev)
             return instance
 
+        # --- what sqlglot would pass over
+
+        def signed(self) -> Any:
+            """The number after a sign `+`, which sqlglot also takes before names and strings."""
+            signed = (TokenType.NUMBER, TokenType.DOT, TokenType.DASH, TokenType.PLUS)
+            if not self._curr or self._curr.token_type not in (*signed, TokenType.L_PAREN):
+                self.expected("a number after '+'")
+            return self._parse_unary()
+
+        def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> list[Any]:
+            """Items between commas; sqlglot would pass over a comma without an item."""
+            items: list[Any] = []
+            while (item := parse_method()) is not None:
+                items.append(item)
+                if not self._match(sep):
+                    return items
+            if items or (self._curr and self._curr.token_type is sep):
+                self.expected("a value")
+            return items
+
+        def _parse_unary(self) -> Any:
+            """An operand; a region or kNN is none, and sqlglot would take it for a function."""
+            first = self._curr
+            if first and first.token_type in _BINARY:
+                self.expected("a value")
+            if Grammar(self).at_region():
+                self.expected("a condition", f"; {BESIDE_WHERE}")
+            return self._spanning(first, super()._parse_unary())
+
+        def _parse_range(self, this: Any = None, parse_is: bool = False) -> Any:
+            return self._spanning(self._curr, super()._parse_range(this, parse_is))
+
+        def _spanning(self, first: Token | None, node: Any) -> Any:
+            """The node with all its words as its place: sqlglot places names and literals only."""
+            if first and isinstance(node, exp.Expr) and not isinstance(node, exp.Column):
+                start = min(first.start, node.meta.get("start", first.start))
+                node.meta.update(start=start, end=self._prev.end)
+            return node
+
+        def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
+            """No operand has an alias: `(price < 5 AS cheap)` is a mistake at AS."""
+            return this
+
+        def _parse_between(self, this: Any) -> Any:
+            """sqlglot would read `BETWEEN 1 2`, too."""
+            if self._curr and self._curr.text.upper() in ("SYMMETRIC", "ASYMMETRIC"):
+                self.expected("the lower end of BETWEEN")
+            low = self._parse_bitwise()
+            if not self._match(TokenType.AND):
+                self.expected("AND and the upper end of BETWEEN")
+            return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
+
+        # --- errors
+
         def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
             if expression.error_messages(args):
                 self.expected(f"a value after {self._prev.text!r}" if self._prev else "a value")
@@ -79,12 +147,13 @@ class Watchline(Dialect):
                 self.expected(repr(message.removeprefix("Expecting ").strip()))
             self.expected("a condition as in: price < 40 AND symbol = 'IBM'")
 
-        def expected(self, what: str) -> NoReturn:
+        def expected(self, what: str, remark: str = "") -> NoReturn:
             token = self._curr
             if not token:
                 end = self._prev.end + 1 if self._prev else len(self.sql)
                 raise _Refused(f"expected {what}, but the statement ends", end, end)
-            raise _Refused(f"expected {what}, found {_shown(token)}", token.start, token.end + 1)
+            problem = f"expected {what}, found {_shown(token)}{remark}"
+            raise _Refused(problem, token.start, token.end + 1)
 
 
 def parse(text: str) -> list[Syntax]:

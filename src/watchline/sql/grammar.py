@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from sqlglot import Token, TokenType, exp
 
 from watchline.model import UNIT_MICROSECONDS
-from watchline.sql.names import listing
+from watchline.sql.names import keyword, listing
 from watchline.sql.syntax import (
     DropSyntax,
     ExplainSyntax,
@@ -31,6 +33,11 @@ from watchline.sql.syntax import (
 )
 
 MAX_INTERVAL = 2**62
+# Words that begin what may follow a stream in FROM: none of them is its alias without AS.
+_AFTER_SOURCE = "WHERE INSIDE KNN FOR UNTIL ACCURACY EMIT CROSS JOIN INNER ON".split()
+BESIDE_WHERE = (
+    "INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT"
+)
 
 
 class Grammar:
@@ -40,8 +47,8 @@ class Grammar:
         self.p = parser
         self.text: str = parser.sql
 
-    def _expected(self, what: str) -> NoReturn:
-        self.p.expected(what)
+    def _expected(self, what: str, remark: str = "") -> NoReturn:
+        self.p.expected(what, remark)
         raise AssertionError("the parser refuses")
 
     # --- statements
@@ -84,15 +91,14 @@ class Grammar:
     def _create_stream(self, first: Token) -> StreamSyntax:
         if_not_exists = self._take("IF", "NOT", "EXISTS")
         stream = StreamSyntax(self._name("a stream name"), self._since(first), if_not_exists)
-        stream.columns = self._list(
-            lambda: (self._name("an attribute name"), self._name("a type such as DOUBLE"))
-        )
+        stream.columns = self._list(lambda: (self._name("an attribute name"), self._type()))
         clauses: dict[str, Callable[[], Any]] = {
             "OBJECT": lambda: self._name("the attribute that names the object"),
             "TIME": lambda: self._name("the attribute that holds the time"),
             "POINT": self._point,
             "TIMEOUT": self._interval,
             "MAX SPEED": self._number,
+            "MAX AHEAD": self._ahead,
             "RETAIN": lambda: self._word("ALL", "SIGNIFICANT"),
             "CACHE": self._number,
             "MAX OBJECTS": self._number,
@@ -102,6 +108,19 @@ class Grammar:
         self._clauses(stream, clauses)
         stream.place = self._since(first)
         return stream
+
+    def _ahead(self) -> Interval | Word:
+        return self._word("UNLIMITED") if self._at("UNLIMITED") else self._interval("or UNLIMITED")
+
+    def _type(self) -> Word:
+        """A type's name, with what stands in parentheses behind it: `DECIMAL(3, 2)`."""
+        first = self.p._curr
+        name = self._name("a type such as DOUBLE")
+        if not self._at("("):
+            return name
+        self._list(lambda: self._operand("a number"))
+        place = self._since(first)
+        return Word(self.text[place.start : place.end], place)
 
     def _point(self) -> tuple[Word, Word]:
         here = self.p._curr
@@ -114,20 +133,25 @@ class Grammar:
 
     def _create_query(self, first: Token, replace: bool) -> QuerySyntax:
         query = QuerySyntax(self._name("a query id"), self._since(first), replace)
+        if any(self._at(mark) for mark in ("-", ".", ":", "/")):
+            self._expected("AS", '; an id that is no plain word stands in quotes: "cab-17"')
         self._require("AS")
         self._require("SELECT")
         query.select = self._select_list()
         self._require("FROM")
         self._sources(query)
-        if self._take("WHERE"):
-            query.conditions.append(self._condition())
         clauses: dict[str, Callable[[], Any]] = {
             "INSIDE": self._inside,
             "kNN": self._knn,
             "FOR": self._interval,
+            "UNTIL": self._moment,
             "ACCURACY": self._number,
             "EMIT": lambda: self._word("MATCHES", "CHANGES"),
         }
+        if self._take("WHERE"):
+            query.conditions.append(self._condition())
+        elif self._at_name() and not any(self._at(word.upper()) for word in clauses):
+            self._refuse_word(["WHERE", *clauses], otherwise=self._about_source())
         self._clauses(query, clauses, FOR="lifetime")
         query.place = self._since(first)
         return query
@@ -162,25 +186,37 @@ class Grammar:
         for _ in range(2):  # the window may stand before or after the alias
             if self._at("[") and not (source.range or source.rows):
                 self._window(source)
-            elif self._take("AS") or self._at_alias():
+            elif source.alias is stream and (self._take("AS") or self._at_alias()):
                 source.alias = self._name("an alias")
         source.place = self._since(first)
         return source
 
     def _at_alias(self) -> bool:
-        after = (
-            "WHERE",
-            "INSIDE",
-            "KNN",
-            "FOR",
-            "ACCURACY",
-            "EMIT",
-            "CROSS",
-            "JOIN",
-            "INNER",
-            "ON",
+        """Whether an alias without AS comes next: some attribute of the statement carries it.
+
+        A word that nothing refers to is more likely a misspelt clause than an alias.
+        """
+        token = self.p._curr
+        return (
+            self._at_name()
+            and not any(self._at(word) for word in _AFTER_SOURCE)
+            and token.text in self._qualifiers
         )
-        return self._at_name() and not any(self._at(word) for word in after)
+
+    def _about_source(self) -> str:
+        """What a word after a stream in FROM may have been meant as."""
+        if any(self._at(word) for word in ("LEFT", "RIGHT", "FULL", "NATURAL", "SEMI", "ANTI")):
+            return "; a join is JOIN … ON or CROSS JOIN"
+        return "; an alias that no attribute carries is written with AS"
+
+    @cached_property
+    def _qualifiers(self) -> frozenset[str]:
+        """The words of the statement that stand before a dot."""
+        return frozenset(
+            word.text
+            for word, dot in pairwise(self.p._tokens)
+            if dot.token_type is TokenType.DOT and word.token_type is not TokenType.STRING
+        )
 
     def _window(self, source: SourceSyntax) -> None:
         self._require("[")
@@ -216,15 +252,33 @@ class Grammar:
         """Clauses in any order, each at most once, stored in the node's field of that name."""
         while self.p._curr:
             first = self.p._curr
-            for keyword, rule in rules.items():
-                if self._take(*keyword.upper().split()):
-                    name = fields.get(keyword, keyword.lower().replace(" ", "_"))
+            for clause, rule in rules.items():
+                if self._take(*clause.upper().split()):
+                    name = fields.get(clause, clause.lower().replace(" ", "_"))
                     if getattr(node, name) is not None:
-                        self._place(first).refuse(f"{keyword} stands here a second time")
+                        self._place(first).refuse(f"{clause} stands here a second time")
                     setattr(node, name, rule())
                     break
             else:
-                self._expected(listing([*rules, "the end of the statement"]))
+                self._refuse_word(list(rules))
+
+    def _refuse_word(self, words: list[str], otherwise: str = "") -> NoReturn:
+        """Refuse what comes next, where one of these words or the end of the statement might."""
+        ahead = [token.text for token in self.p._tokens[self.p._index : self.p._index + 2]]
+        near = keyword(ahead[0], words) or keyword(" ".join(ahead), filter(_has_blank, words))
+        remark = f"; {BESIDE_WHERE}" if self.at_region() else near or otherwise
+        if self._at("WHERE"):
+            remark = "; WHERE stands once, directly after FROM"
+        self._expected(listing([*words, "the end of the statement"]), remark)
+
+    def at_region(self) -> bool:
+        """Whether a region, its opposite (which there is not), or kNN comes next."""
+        ahead = self.p._tokens[self.p._index : self.p._index + 4]
+        while ahead and any(self._is(ahead[0], word) for word in ("AND", "OR", "NOT")):
+            ahead = ahead[1:]
+        if len(ahead) < 2 or not any(self._is(ahead[0], w) for w in ("INSIDE", "OUTSIDE", "KNN")):
+            return False
+        return any(self._is(ahead[1], word) for word in ("(", "CIRCLE", "POLYGON"))
 
     def _condition(self) -> exp.Expr:
         return self._expression(self.p._parse_disjunction, "a condition")
@@ -249,9 +303,14 @@ class Grammar:
         self._require(")")
         return items
 
-    def _interval(self) -> Interval:
-        self._require("INTERVAL")
+    def _interval(self, otherwise: str = "") -> Interval:
+        if not self._take("INTERVAL"):
+            self._expected(f"INTERVAL {otherwise}".strip())
         return self._length()
+
+    def _moment(self) -> Word:
+        self._require("TIMESTAMP")
+        return self._string("a time such as '2026-03-01 12:30:00'")
 
     def _length(self) -> Interval:
         first = self.p._curr
@@ -326,6 +385,10 @@ class Grammar:
 
     def _since(self, first: Token) -> Place:
         return Place(self.text, first.start, self.p._prev.end + 1)
+
+
+def _has_blank(words: str) -> bool:
+    return " " in words
 
 
 def _whole_micros(number: str, unit: int, place: Place) -> int:

@@ -12,6 +12,12 @@ def listing(words: Iterable[str]) -> str:
     return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
+def keyword(wrong: str, known: Iterable[str]) -> str:
+    """`; did you mean EMIT?` where a word is nearly one of the language, else nothing."""
+    near = get_close_matches(wrong[:100].upper(), [w.upper() for w in known], n=1, cutoff=0.75)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def hint(wrong: str, known: Iterable[str]) -> str:
     """`; did you mean 'price'?`, or what there is, or nothing where that would not help."""
     known = list(known)

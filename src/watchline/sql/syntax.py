@@ -65,6 +65,8 @@ class StreamSyntax:
     point: tuple[Word, Word] | None = None
     timeout: Interval | None = None
     max_speed: exp.Expr | None = None
+    # A length of time, or the word UNLIMITED.
+    max_ahead: Interval | Word | None = None
     retain: Word | None = None
     cache: exp.Expr | None = None
     max_objects: exp.Expr | None = None
@@ -113,6 +115,7 @@ class QuerySyntax:
     emit: Word | None = None
     accuracy: exp.Expr | None = None
     lifetime: Interval | None = None
+    until: Word | None = None
 
 
 @dataclass(slots=True)

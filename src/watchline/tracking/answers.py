@@ -30,7 +30,7 @@ from watchline.tracking.mover import Mover, Pairs
 from watchline.tracking.mover import places as points_of
 from watchline.tracking.shedding import Shadows
 from watchline.tracking.shrinking import WHOLE, Sizes, shrunk_watcher
-from watchline.tracking.watcher import QueryFlips, Watcher
+from watchline.tracking.watcher import QueryFlips, Term, Watcher
 
 Integers = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
@@ -63,7 +63,7 @@ class Answers:
     _waiting: dict[str, tuple[int, int]]
     _newest: int | None
     _births: dict[str, int | None]
-    _lifetimes: dict[str, int]
+    _terms: dict[str, Term]
     _counts: Counter[str]
     # Objects that were given up, and those of them that were forgotten.
     _shadows: Shadows
@@ -108,7 +108,7 @@ class Answers:
         return queries.take(np.flatnonzero(np.array(alive, dtype=np.bool_)))
 
     def _is_alive(self, name: str) -> bool:
-        return name not in self._lifetimes or name in self._births
+        return name not in self._terms or name in self._births
 
     def _slots(self) -> Slots:
         return np.empty(0, np.int32) if self._mover is None else self._mover.slots
@@ -173,14 +173,10 @@ class Answers:
 
     def _alive_flips(self, flips: QueryFlips) -> QueryFlips:
         """Without those of queries whose life is over."""
-        if not (flips.lifetimes > 0).any():
+        if not flips.mortal.any():
             return flips
-        over = pa.array([n for n in self._lifetimes if n not in self._births], pa.string())
-        kept = ~pc.is_in(flips.ids, value_set=over).to_numpy(zero_copy_only=False)
-        places = pa.array(np.flatnonzero(kept))
-        return QueryFlips(
-            flips.moves[kept], flips.ids.take(places), flips.signs[kept], flips.lifetimes[kept]
-        )
+        over = pa.array([n for n in self._terms if n not in self._births], pa.string())
+        return flips.chosen(~pc.is_in(flips.ids, value_set=over).to_numpy(zero_copy_only=False))
 
     def _looked(self, columns: Columns) -> Looked:
         """Who looks at these objects, which are not here, or would with its whole region."""

@@ -25,12 +25,12 @@ from watchline.tracking.changes import change_table
 from watchline.tracking.flips import Moves
 from watchline.tracking.mover import SECOND, Happened, Mover, places
 from watchline.tracking.rows import sequence, stable_order, times_of
-from watchline.tracking.watcher import QueryFlips, Watcher, members
+from watchline.tracking.watcher import End, QueryFlips, Term, Watcher, members
 
 Integers = npt.NDArray[np.int64]
 
-# The last moment there is.
-LAST = np.iinfo(np.int64).max
+# What ends before the rows of its moment goes before every kind of event.
+BEFORE_ROWS = UNHOLD + 1
 
 
 class Span(NamedTuple):
@@ -49,7 +49,7 @@ class Known:
     others: pa.Table
     newest: int | None
     births: dict[str, int | None]
-    lifetimes: dict[str, int]
+    terms: dict[str, Term]
     watcher: Watcher
     mover: Mover | None
     # How many queries that a row alone decides hold each object; where all are kept, nobody asks.
@@ -171,11 +171,13 @@ class _Found(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """Answers that end: the object's row then, when, and the query."""
+    """Answers that end: the object's row then, the time that is told, the query, and whether it
+    ends before the rows of that time."""
 
     rows: Integers
     when: Integers
     ids: pa.Array
+    is_before: npt.NDArray[np.bool_]
 
 
 class Batch:
@@ -300,12 +302,14 @@ class Batch:
         shown = _Events.of(own, slots[0]), _Events.of(other, slots[1], len(own.rows))
         ends = {mover.number(name): end for name, end in self._over.items() if name in mover}
         over = _Events.without_row(
-            END, np.array(list(ends), np.int64), np.array(list(ends.values()), np.int64)
+            END, np.array(list(ends), np.int64), np.array([e.told for e in ends.values()], np.int64)
         )
+        is_before = np.array([e.is_before_rows for e in ends.values()], np.bool_)
         held = np.zeros(0, np.int64)
         if self._stream.retention is not None:
             let_go = _Events.without_row(UNHOLD, slots[0][own.codes[let.rows]], let.when)
             over = _Events(*map(np.concatenate, zip(over, let_go, strict=True)))
+            is_before = np.concatenate([is_before, let.is_before])
             more = np.bincount(flips.moves, flips.signs, len(own.shown)).astype(np.int64)
             held = self._padded(more, len(other.shown) + len(over.who))
         who, kind, when, rank, rows = (
@@ -314,7 +318,9 @@ class Batch:
         n = len(over.who)
         objects = len(who) - n
         label = np.append(mover.labels(who[:objects].astype(np.int32)), who[objects:])
-        order = np.lexsort((rank, label, kind, when))
+        turn = kind.copy()
+        turn[objects:][is_before] -= BEFORE_ROWS
+        order = np.lexsort((rank, label, turn, when))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         self._place = place[: len(own.shown)]
@@ -386,35 +392,31 @@ class Batch:
 
     # --- queries with a life time
 
-    def _end_of(self, query_id: str) -> int | None:
-        """When the query's life is over; None if that is so already."""
-        if query_id not in self.births:
-            return None
+    def _end_of(self, query_id: str) -> End:
+        """When a living query ends."""
         birth = self.births[query_id]
         assert birth is not None
-        return min(birth + self._known.lifetimes[query_id], LAST)
+        return self._known.terms[query_id].end(birth)
 
     def _living(self, flips: QueryFlips) -> QueryFlips:
         """Without what queries would do after their life."""
-        timed = np.flatnonzero(flips.lifetimes > 0)
+        timed = np.flatnonzero(flips.mortal)
         if not len(timed):
             return flips
         kept = np.ones(len(flips.moves), dtype=np.bool_)
         coded = flips.ids.take(pa.array(timed)).dictionary_encode()
-        ends = [self._end_of(i) for i in coded.dictionary.to_pylist()]
-        end = np.array([FIRST if e is None else e for e in ends], dtype=np.int64)
-        kept[timed] = self._own.when[flips.moves[timed]] <= end[coded.indices.to_numpy()]
-        chosen = pa.array(np.flatnonzero(kept))
-        return QueryFlips(
-            flips.moves[kept], flips.ids.take(chosen), flips.signs[kept], flips.lifetimes[kept]
-        )
+        names = coded.dictionary.to_pylist()
+        lasts = [self._end_of(i).last if i in self.births else FIRST for i in names]
+        last = np.array(lasts, dtype=np.int64)
+        kept[timed] = self._own.when[flips.moves[timed]] <= last[coded.indices.to_numpy()]
+        return flips.chosen(kept)
 
-    def _lives_over(self) -> dict[str, int]:
+    def _lives_over(self) -> dict[str, End]:
         """The queries whose life ends in this batch, and when."""
         if self.newest is None:
             return {}
         ends = {name: self._end_of(name) for name in self.births}
-        return {name: end for name, end in ends.items() if end is not None and end < self.newest}
+        return {name: end for name, end in ends.items() if end.last < self.newest}
 
     def _ends(self, flips: QueryFlips) -> _Ends:
         """The objects in answers that end in this batch.
@@ -423,7 +425,8 @@ class Batch:
         """
         over, own = self._over, self._own
         if not over:
-            return _Ends(np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.string()))
+            none = np.empty(0, np.int64)
+            return _Ends(none, none, pa.array([], pa.string()), none.astype(np.bool_))
         names = list(over)
         numbers = {name: k for k, name in enumerate(names)}
         wanted = pa.array(names, pa.string())
@@ -451,11 +454,12 @@ class Batch:
         key = code[order] * len(names) + which[order]
         last = np.append(key[1:] != key[:-1], True)[: len(order)]
         inside = order[last & (sign[order] > 0)]
-        ends_at = np.array([over[name] for name in names], dtype=np.int64)[which[inside]]
+        last, told = np.array([over[name] for name in names], dtype=np.int64)[which[inside]].T
         return _Ends(
-            self._row_at(code[inside], ends_at),
-            ends_at,
+            self._row_at(code[inside], last),
+            told,
             wanted.take(pa.array(which[inside])),
+            last < told,
         )
 
     def _row_at(self, codes: Integers, moments: Integers) -> Integers:

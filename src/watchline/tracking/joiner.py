@@ -34,6 +34,7 @@ from watchline.catalog import (
     unanswered,
     warn_unanswered,
 )
+from watchline.clock import Clock, already_checked, checked_clock, micros_now
 from watchline.errors import (
     InvalidQuery,
     InvalidState,
@@ -103,9 +104,10 @@ class Joiner:
 
     One of several `parts` has its part of the queries and gets all rows. `times` says how often a
     stream may stand in FROM, where more than today's queries need. `method` is how pairs are found:
-    all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone. Joins of
-    other streams, and queries of one of these alone, are not answered: an `UnansweredWarning` names
-    them.
+    all give the same answers, and "bits" is the one to use; `pieces` is for "sj" alone. Rows from
+    the future (a stream's MAX AHEAD) are rejected by the machine's clock, or by `clock`, a function
+    that gives a datetime; it is asked once for each batch of rows. Joins of other streams, and
+    queries of one of these alone, are not answered: an `UnansweredWarning` names them.
     """
 
     def __init__(
@@ -119,9 +121,11 @@ class Joiner:
         times: Mapping[str, int] | None = None,
         method: str = "bits",
         pieces: int | None = None,
+        clock: Clock | None = None,
     ):
         opened = opened_catalog(catalog)
-        self._open(opened, streams, version, (part, parts), times, _builder(method, pieces))
+        build = _builder(method, pieces)
+        self._open(opened, streams, version, (part, parts), times, build, checked_clock(clock))
         if part == 0:
             warn_unanswered(opened.queries(self.version), self.call, "wl.Joiner")
 
@@ -134,9 +138,10 @@ class Joiner:
         part: tuple[int, int] = (0, 1),
         times: Mapping[str, int] | None = None,
     ) -> Joiner:
-        """A joiner whose user has been warned already: on Spark, by `wl.joins`."""
+        """A joiner on Spark: `wl.joins` has warned its user, and routers have checked its rows."""
         joiner = cls.__new__(cls)
-        joiner._open(catalog, streams, version, part, times, _builder("bits", None))
+        build = _builder("bits", None)
+        joiner._open(catalog, streams, version, part, times, build, already_checked)
         return joiner
 
     def _open(
@@ -147,11 +152,12 @@ class Joiner:
         part: tuple[int, int],
         times: Mapping[str, int] | None,
         build: Build,
+        clock: Clock,
     ) -> None:
         """At a version, without rows; its queries decide which columns there are."""
         version = catalog.version if version is None else version
         declared = [catalog.stream(name, version) for name in _checked_names(streams)]
-        self._start(catalog, declared, version, part, build)
+        self._start(catalog, declared, version, part, build, clock)
         queries = catalog.queries(version)
         ours = self._joins(queries)
         self._slots = self._slots_of(list(ours.values()), times or {})
@@ -167,8 +173,10 @@ class Joiner:
         version: int,
         part: tuple[int, int],
         build: Build,
+        clock: Clock,
     ) -> None:
         """Of these streams, without rows and queries."""
+        self._wall_clock = clock
         self.part, self._parts = part
         if not 0 <= self.part < self._parts:
             raise InvalidQuery(f"there is no part {self.part} of {self._parts}: parts count from 0")
@@ -247,7 +255,7 @@ class Joiner:
         self._queries[query.id] = Asked.of(self._next, query)
         self._next += 1
         self._births[query.id] = {name: self._feeds[name].processed for name in needed}
-        if query.lifetime is not None:
+        if query.lifetime is not None or query.until is not None:
             self._begun[query.id] = self._processed
 
     def _end(self, query_id: str) -> None:
@@ -292,9 +300,15 @@ class Joiner:
             for name, place in self._births[query.id].items()
             if place > self._feeds[name].first
         )
+        return Life(births, self._death(query))
+
+    def _death(self, query: Query) -> int | None:
+        """The last moment whose rows complete tuples of the query, as far as it is known."""
         begun = self._begun.get(query.id)
-        death = None if query.lifetime is None or begun is None else begun + query.lifetime
-        return Life(births, death)
+        ends = [] if query.until is None else [query.until - 1]
+        if query.lifetime is not None and begun is not None:
+            ends.append(begun + query.lifetime)
+        return min(ends, default=None)
 
     def _planned(self) -> Plan:
         if self._plan is None or any(
@@ -327,17 +341,18 @@ class Joiner:
             raise SchemaMismatch(
                 f"rows come by the name of their stream, as a dict, not as {type(rows).__name__}"
             )
-        taken = {name: self._accepted(name, table) for name, table in rows.items()}
+        now = micros_now(self._wall_clock)
+        taken = {name: self._accepted(name, table, now) for name, table in rows.items()}
         for name, (table, rejects) in taken.items():
             self.count_rejects(rejects)
             self._counts["rows"] += table.num_rows
             self._wait(self._feeds[name], table)
         yield from self._released(last)
 
-    def _accepted(self, name: str, table: Any) -> tuple[pa.Table, Rejects]:
+    def _accepted(self, name: str, table: Any, now: int) -> tuple[pa.Table, Rejects]:
         if name not in self._feeds:
             raise UnknownStream(f"there is no stream {name!r} among {', '.join(self._feeds)}")
-        return accepted(table, self._feeds[name].stream, frozenset())
+        return accepted(table, self._feeds[name].stream, frozenset(), now)
 
     def _wait(self, feed: Feed, table: pa.Table) -> None:
         times = times_of(table, feed.stream)
@@ -405,10 +420,9 @@ class Joiner:
     def _bury(self) -> None:
         """Queries whose life is over take no place any more."""
         assert self._processed is not None
-        for query_id, begun in list(self._begun.items()):
-            lifetime = self._queries[query_id].query.lifetime
-            assert lifetime is not None
-            if begun is not None and self._processed > begun + lifetime:
+        for query_id in list(self._begun):
+            death = self._death(self._queries[query_id].query)
+            if death is not None and self._processed > death:
                 self._end(query_id)
                 self._plan = None
 
@@ -480,6 +494,7 @@ class Joiner:
         parts: int = 1,
         method: str = "bits",
         pieces: int | None = None,
+        clock: Clock | None = None,
     ) -> Joiner:
         """The joiner whose snapshot this is, of the same catalog, streams and part."""
         head, tables = blobs.unpack(blob)
@@ -497,7 +512,7 @@ class Joiner:
             raise InvalidState("the state belongs to other streams: name those, or start anew")
         joiner = cls.__new__(cls)
         build = _builder(method, pieces)
-        joiner._start(opened, declared, head["version"], (part, parts), build)
+        joiner._start(opened, declared, head["version"], (part, parts), build, checked_clock(clock))
         joiner._take_over(head, tables)
         return joiner
 

@@ -23,6 +23,8 @@ Mask = npt.NDArray[np.bool_]
 
 TIME = pa.timestamp("us", "UTC")
 _ARROW = {**ARROW, Type.TIMESTAMP: TIME}
+# The reason of rows that are farther ahead of the wall clock than MAX AHEAD.
+FUTURE = "future"
 # Rows that were not accepted, by the reason.
 Rejects = Counter[str]
 
@@ -59,10 +61,14 @@ def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
 
 
 def accepted(
-    rows: pa.Table | pa.RecordBatch, stream: Stream, used: frozenset[str]
+    rows: pa.Table | pa.RecordBatch, stream: Stream, used: frozenset[str], now: int | None = None
 ) -> tuple[pa.Table, Rejects]:
     """The declared attributes of the rows that have an object, a time, and a finite number in each
-    attribute that is used."""
+    attribute that is used.
+
+    `now` is the wall clock, in microseconds: rows farther ahead of it than the stream allows are
+    rejected as `future`. Without it no row is.
+    """
     table = declared(rows, stream)
     columns = Columns(table, stream)
     rejects: Rejects = Counter()
@@ -75,7 +81,11 @@ def accepted(
             good = good & found
 
     require(columns.present(stream.attribute(stream.object)), "no object id")
-    require(columns.present(stream.attribute(stream.time)), "no time")
+    time = stream.attribute(stream.time)
+    require(columns.present(time), "no time")
+    if now is not None and stream.max_ahead is not None:
+        latest = np.int64(min(now + stream.max_ahead, np.iinfo(np.int64).max))
+        require(columns.values(time).astype(np.int64, copy=False) <= latest, FUTURE)
     for attribute in stream.attributes:
         if attribute.name in used and attribute.type in (Type.DOUBLE, Type.BIGINT):
             require(columns.comparable(attribute), f"no finite {attribute.name}")

@@ -18,7 +18,6 @@ that some query moves with; and it tells of nearest neighbours what a merge of a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -28,9 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.catalog import Call, CatalogLike, opened_catalog, warn_unanswered
+from watchline.clock import Clock, already_checked, checked_clock, micros_now
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
-from watchline.matching import Base
+from watchline.matching import Base, Plan
 from watchline.model import Emit, Keep, Stream
 from watchline.moving.merge import Timeline
 from watchline.moving.tables import FIRST
@@ -44,7 +44,7 @@ from watchline.tracking.rows import Rejects, accepted, declared, times_of
 from watchline.tracking.rows import row_schema as schema_of_rows
 from watchline.tracking.shedding import Shadows
 from watchline.tracking.shrinking import WHOLE, Patience, Sizes, shrunk
-from watchline.tracking.watcher import STEPS, Step, Watcher, members
+from watchline.tracking.watcher import STEPS, Step, Watcher, members, terms_of
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -72,15 +72,26 @@ class Tracker(Bounded):
     """Follows one stream of a catalog; `version` is the one to start from, the newest if None.
 
     `catalog` is a Catalog, its path, or SQL statements. Which objects are kept is as the stream
-    declares it, unless it is said here: see `Keep`. Queries of the stream that do not emit changes
-    are not answered: an `UnansweredWarning` names them.
+    declares it, unless it is said here: see `Keep`. Rows from the future (the stream's MAX AHEAD)
+    are rejected by the machine's clock, or by `clock`, a function that gives a datetime; it is
+    asked once in each call of `process`. Queries of the stream that do not emit changes are not
+    answered: an `UnansweredWarning` names them.
     """
 
+    _clock: Clock
+
     def __init__(
-        self, catalog: CatalogLike, stream: str, version: int | None = None, **keep: Unpack[Keeping]
+        self,
+        catalog: CatalogLike,
+        stream: str,
+        version: int | None = None,
+        *,
+        clock: Clock | None = None,
+        **keep: Unpack[Keeping],
     ):
         opened = opened_catalog(catalog)
         self._start(Watcher(opened, stream, version), opened.identity, 1, Keep(**keep))
+        self._clock = checked_clock(clock)
         call = Call.of(Emit.CHANGES, stream)
         warn_unanswered(opened.queries(self.version), call, "wl.Tracker")
 
@@ -88,7 +99,10 @@ class Tracker(Bounded):
     def over(
         cls, watcher: Watcher, identity: str, parts: int = 1, keep: Keep | None = None
     ) -> Tracker:
-        """A tracker whose queries are kept elsewhere, and shared; one of so many parts."""
+        """A tracker whose queries are kept elsewhere, and shared; one of so many parts.
+
+        Whoever deals rows to the parts has checked that they are not of the future.
+        """
         tracker = cls.__new__(cls)
         tracker._start(watcher, identity, parts, keep or Keep())
         return tracker
@@ -100,13 +114,14 @@ class Tracker(Bounded):
     def _start(self, watcher: Watcher, identity: str, parts: int, keep: Keep) -> None:
         self._watcher, self.identity, self._parts = watcher, identity, parts
         self._kept_as = keep
+        self._clock = already_checked
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
         self._early: Timeline | None = None
         self._forget(watcher.stream)
-        self._lifetimes = watcher.timed(self.version)
-        self._births: dict[str, int | None] = dict.fromkeys(self._lifetimes)
+        self._terms = watcher.terms(self.version)
+        self._births: dict[str, int | None] = dict.fromkeys(self._terms)
         # Every moving query waits for its focal objects.
         self._waiting: dict[str, tuple[int, int]] = {
             name: _ALL for moving in watcher.moving(self.version) for name in moving.ids.to_pylist()
@@ -148,7 +163,8 @@ class Tracker(Bounded):
         if not self._is_held_known:
             self._held, self._is_held_known = self._holds(Columns(self._objects, self.stream)), True
             self._mover = None
-        batch, rejects = accepted(rows, self.stream, self._watcher.used())
+        now = micros_now(self._clock)
+        batch, rejects = accepted(rows, self.stream, self._watcher.used(), now)
         times = times_of(batch, self.stream)
         if span is None:
             span = Span(int(times.min()), int(times.max())) if len(times) else None
@@ -186,7 +202,7 @@ class Tracker(Bounded):
             self._others,
             self._newest,
             self._births,
-            self._lifetimes,
+            self._terms,
             self._asked(),
             self._moving(),
             self._held,
@@ -248,12 +264,17 @@ class Tracker(Bounded):
         living = self._births
         old = [self._members(base, columns, living) for base in step.gone]
         mover = self._moving()
+        for query_id in step.dropped:
+            self._births.pop(query_id, None)
+            self._terms.pop(query_id, None)
+        if not step.reset:
+            self._bear(step.came.plan)
         came = step.came.plan.moving
         if mover is None and len(came) and not step.reset:
             mover = self._mover = self._mover_of([], {})
         new = []
         if mover is not None:
-            fresh = came.take(np.arange(0 if step.reset else len(came)))
+            fresh = came.take(np.arange(0)) if step.reset else self._alive(came)
             left, entered = mover.step(
                 step.version, step.dropped, fresh, self._newest, self._objects, self._others
             )
@@ -261,9 +282,6 @@ class Tracker(Bounded):
             new.append(entered)
             self._waiting = mover.waiting()
         self._forgotten.replace(step.dropped, step.came.plan.ids.to_pylist())
-        for query_id in step.dropped:
-            self._births.pop(query_id, None)
-            self._lifetimes.pop(query_id, None)
         if step.reset:
             if mover is not None:
                 old, _, more = mover.divert(old, [], pa.array([], pa.string()))
@@ -273,14 +291,9 @@ class Tracker(Bounded):
             changes = self._opened(old, [])
             self._forget(step.came.stream)
             self._waiting = dict.fromkeys(came.ids.to_pylist(), _ALL)
-        plan = step.came.plan
-        numbers = np.flatnonzero(plan.lifetime > 0)
-        ids = plan.ids.take(pa.array(numbers)).to_pylist()
-        self._births.update(dict.fromkeys(ids, self._newest))
-        self._lifetimes.update(zip(ids, plan.lifetime[numbers].tolist(), strict=True))
-        if step.reset:
+            self._bear(step.came.plan)
             return changes
-        new.append(self._members(step.came, columns, None))
+        new.append(self._members(step.came, columns, self._births))
         held = self._held.copy()
         for sides, more in ((old[: len(step.gone)], -1), (new[-1:], 1)):
             for pairs in sides:
@@ -292,20 +305,22 @@ class Tracker(Bounded):
         self._hold(held)
         return changes
 
-    def _members(self, base: Base, columns: Columns, births: dict[str, int | None] | None) -> Pairs:
+    def _bear(self, plan: Plan) -> None:
+        """The lives of these queries begin, but for those whose end has passed already."""
+        terms = terms_of(plan)
+        self._terms |= terms
+        newest = FIRST if self._newest is None else self._newest
+        self._births |= {name: self._newest for name, term in terms.items() if term.until > newest}
+
+    def _members(self, base: Base, columns: Columns, births: dict[str, int | None]) -> Pairs:
         """The objects in the answers of these queries, but for those whose life is over."""
         rows, queries = members(shrunk(base, self._sizes), columns)
         ids = base.plan.ids.take(pa.array(queries))
-        if births is not None and (base.plan.lifetime[queries] > 0).any():
-            over = pa.array(list(self._ended(base, births)), pa.string())
+        if base.plan.mortal[queries].any():
+            over = pa.array([i for i in terms_of(base.plan) if i not in births], pa.string())
             kept = ~pc.is_in(ids, over).to_numpy(zero_copy_only=False)
             rows, ids = rows[kept], ids.filter(pa.array(kept))
         return Pairs(rows, ids)
-
-    def _ended(self, base: Base, births: dict[str, int | None]) -> Iterable[str]:
-        numbers = np.flatnonzero(base.plan.lifetime > 0)
-        ids = base.plan.ids.take(pa.array(numbers)).to_pylist()
-        return (query_id for query_id in ids if query_id not in births)
 
     # --- state
 
@@ -333,13 +348,21 @@ class Tracker(Bounded):
 
     @classmethod
     def restore(
-        cls, catalog: CatalogLike, stream: str, blob: bytes, **keep: Unpack[Keeping]
+        cls,
+        catalog: CatalogLike,
+        stream: str,
+        blob: bytes,
+        *,
+        clock: Clock | None = None,
+        **keep: Unpack[Keeping],
     ) -> Tracker:
         """The tracker whose snapshot this is, of the same catalog and stream."""
         opened = opened_catalog(catalog)
         saved = Saved.of(blob, opened.identity, stream)
         watcher = Watcher(opened, stream, saved.head["version"])
-        return cls.resume(watcher, saved, keep=Keep(**keep))
+        tracker = cls.resume(watcher, saved, keep=Keep(**keep))
+        tracker._clock = checked_clock(clock)
+        return tracker
 
     @classmethod
     def resume(
@@ -352,7 +375,7 @@ class Tracker(Bounded):
         # Where the stream was declared anew since then, the objects are of the stream as it was.
         tracker._forget(replace(saved.stream, retention=watcher.stream.retention))
         tracker.version, tracker._newest = head["version"], head["newest"]
-        tracker._births, tracker._lifetimes = head["births"], watcher.timed(tracker.version)
+        tracker._births, tracker._terms = head["births"], watcher.terms(tracker.version)
         tracker._waiting = {name: (bits, since) for name, (bits, since) in head["waiting"].items()}
         tracker._counts = Counter(head["counts"])
         tracker._rejects = Counter(head["rejects"])

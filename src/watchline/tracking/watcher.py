@@ -35,6 +35,7 @@ from watchline.matching import (
     narrowed,
     plan,
 )
+from watchline.matching.plan import NEVER
 from watchline.matching.search import Batch, PartSearch
 from watchline.model import Emit, Stream
 from watchline.moving.queries import Moving, object_type
@@ -95,13 +96,45 @@ class Step:
     reset: bool
 
 
+class End(NamedTuple):
+    """The last moment whose rows count for a query, and the time that its closing is told with.
+
+    FOR INTERVAL counts rows of the moment it ends at: both are the same. UNTIL does not.
+    """
+
+    last: int
+    told: int
+
+    @property
+    def is_before_rows(self) -> bool:
+        """Whether the query ends before the rows of the time that is told, not after them."""
+        return self.last < self.told
+
+
+class Term(NamedTuple):
+    """When a query ends by itself: after a life time (0 for none), at a moment (NEVER for none)."""
+
+    lifetime: int
+    until: int
+
+    def end(self, birth: int) -> End:
+        lived = min(birth + self.lifetime, NEVER) if self.lifetime else NEVER
+        return End(min(lived, self.until - 1), min(lived, self.until))
+
+
 class QueryFlips(NamedTuple):
-    """Move `moves[i]` enters or leaves the query `ids[i]`, whose life time is `lifetimes[i]`."""
+    """Move `moves[i]` enters or leaves the query `ids[i]`, which may end by itself (`mortal`)."""
 
     moves: Integers
     ids: pa.Array
     signs: Signs
-    lifetimes: Integers
+    mortal: npt.NDArray[np.bool_]
+
+    def chosen(self, kept: npt.NDArray[np.bool_]) -> QueryFlips:
+        places = pa.array(np.flatnonzero(kept))
+        return QueryFlips(
+            self.moves[kept], self.ids.take(places), self.signs[kept], self.mortal[kept]
+        )
 
 
 class Watcher(PairMatcher):
@@ -139,17 +172,17 @@ class Watcher(PairMatcher):
         """Refuse a version that there is not."""
         self._changes(version, version)
 
-    def timed(self, version: int) -> dict[str, int]:
-        """The queries that end by themselves, and their life times, as they were at a version that
-        steps lead from."""
-        found: dict[str, int] = {}
+    def terms(self, version: int) -> dict[str, Term]:
+        """The queries that end by themselves, and their terms, as they were at a version that steps
+        lead from."""
+        found: dict[str, Term] = {}
         for layer in self._layers:
-            found |= _timed(layer.base.plan, layer.alive)
+            found |= terms_of(layer.base.plan, layer.alive)
         for step in reversed(self.steps(version, self.version)):
-            for query_id in _timed(step.came.plan):
+            for query_id in terms_of(step.came.plan):
                 found.pop(query_id, None)
-            gone = (_timed(base.plan).items() for base in step.gone)
-            found |= {name: life for lives in gone for name, life in lives if name in step.dropped}
+            gone = (terms_of(base.plan).items() for base in step.gone)
+            found |= {name: term for terms in gone for name, term in terms if name in step.dropped}
         return found
 
     def used(self) -> frozenset[str]:
@@ -235,7 +268,7 @@ class Watcher(PairMatcher):
                 [p.ids.take(pa.array(f.numbers)) for p, f in zip(plans, found, strict=True)]
             ),
             np.concatenate([f.signs for f in found]),
-            np.concatenate([p.lifetime[f.numbers] for p, f in zip(plans, found, strict=True)]),
+            np.concatenate([p.mortal[f.numbers] for p, f in zip(plans, found, strict=True)]),
         )
 
     # --- following the catalog
@@ -274,11 +307,12 @@ class Watcher(PairMatcher):
         self._used = self._focals = self._guards = self._nbytes = None
 
 
-def _timed(made: Plan, alive: npt.NDArray[np.bool_] | bool = True) -> dict[str, int]:
-    """The life times of queries that have one."""
-    numbers = np.flatnonzero((made.lifetime > 0) & alive)
+def terms_of(made: Plan, alive: npt.NDArray[np.bool_] | bool = True) -> dict[str, Term]:
+    """The terms of queries that have one."""
+    numbers = np.flatnonzero(made.mortal & alive)
     ids = made.ids.take(pa.array(numbers)).to_pylist()
-    return dict(zip(ids, made.lifetime[numbers].tolist(), strict=True))
+    terms = map(Term, made.lifetime[numbers].tolist(), made.until[numbers].tolist())
+    return dict(zip(ids, terms, strict=True))
 
 
 def _among(ids: pa.Array, others: pa.Array) -> npt.NDArray[np.bool_]:
