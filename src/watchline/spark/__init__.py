@@ -1,5 +1,6 @@
 """Watchline on Spark: the only package that imports pyspark.
 
+- supported.py: which releases of PySpark are accepted
 - settings.py: a SparkSession with the settings Watchline needs
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
 - joined.py: DataFrames of several streams in, joined rows out; frames.py: what both share
@@ -21,6 +22,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from watchline.spark.supported import check_pyspark
+
 if TYPE_CHECKING:
     from watchline.spark.dataframe import changes, matches
     from watchline.spark.joined import joins
@@ -34,4 +37,5 @@ _HOMES = {"changes": "dataframe", "joins": "joined", "matches": "dataframe", "se
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'watchline.spark' has no attribute {name!r}")
+    check_pyspark()
     return getattr(importlib.import_module(f"watchline.spark.{_HOMES[name]}"), name)
