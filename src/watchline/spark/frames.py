@@ -23,6 +23,7 @@ from watchline.model import Stream, Type
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import WAKE
 from watchline.spark.supported import can_wake
+from watchline.sql import hint
 
 CatalogLike = Union[Catalog, str, "PathLike[str]", Iterable[str]]
 
@@ -77,7 +78,7 @@ def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
     """
     marked = rows.withColumn(WAKE, fn.lit(None).cast("long"))
     if not can_wake():
-        warnings.warn(_WAITS, stacklevel=4)
+        warnings.warn(_WAITS, stacklevel=3)
         return marked
     from watchline.spark.versions import VersionSource
 
@@ -129,7 +130,8 @@ def check_schema(
     for attribute in stream.attributes:
         found = types.get(attribute.name)
         if found is None:
-            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing")
+            instead = hint(attribute.name, types)
+            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing{instead}")
         elif not isinstance(found, _FITS[attribute.type]):
             wrong.append(
                 f"column {attribute.name!r} is {found.simpleString()},"

@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from watchline.errors import EngineError
+from watchline.spark.gateway import launch
 
 MIN_JAVA = 17
 _INSTALL = "install one with: apt-get install -y openjdk-17-jre-headless"
@@ -55,10 +57,26 @@ def session(master: str | None = None, app_name: str = "watchline", **conf: str)
     master = master or conf.get("spark.master") or (None if submitted else "local[*]")
     if master is not None:
         settings |= {"spark.master": master} | (_LOCAL if master.startswith("local") else {})
-    for key, value in (settings | conf).items():
+    settings |= conf
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    made = builder.getOrCreate()
+    if submitted or SparkContext._active_spark_context is not None:
+        made = builder.getOrCreate()
+    else:
+        made = _started(builder, settings | {"spark.app.name": app_name})
     made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def _started(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSession:
+    """The session of a JVM that we start."""
+    errors = None
+    if SparkContext._gateway is None:
+        gateway, errors = launch(settings)
+        SparkContext._ensure_initialized(gateway=gateway)
+    made = builder.getOrCreate()
+    if errors is not None:
+        errors.starting = False
     return made
 
 
