@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
 import time
 from typing import Any
 
@@ -13,8 +11,10 @@ import click
 
 from watchline.catalog import Catalog
 from watchline.cli.shared import Command, json_option
+from watchline.cli.stopping import Stop
 from watchline.config import Job, load
 from watchline.errors import InvalidQuery
+from watchline.preflight import check_replay, check_run
 
 
 @click.command(
@@ -28,7 +28,7 @@ watchline run alerts.toml --json | jq .changes
 @click.argument("file", type=click.Path())
 @json_option
 def run(file: str, as_json: bool) -> None:
-    """Run a stream described in a TOML file until it ends or Ctrl-C.
+    """Run a stream described in a TOML file until it ends, or until Ctrl-C or SIGTERM.
 
     \b
     catalog = "my-catalog"          # paths are relative to the file
@@ -45,28 +45,50 @@ def run(file: str, as_json: bool) -> None:
     job = load(file)
     if not job.checkpoint and job.sink.path:
         raise InvalidQuery(f"{file}: 'checkpoint' is missing: a stream into files needs one")
+    for note in check_run(job, _opened(job)):
+        click.echo(f"note: {note}", err=True)
+    stop = Stop()
+    try:
+        session, query = _start(job)
+    except BaseException as error:
+        # What fails because the start was broken off is not worth a word.
+        if not stop.asked.is_set() and not isinstance(error, KeyboardInterrupt):
+            raise
+        click.echo("stopped: before the first batch", err=True)
+        return
+    stop.started()
+    click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
+    from watchline.spark.gateway import close
+
+    try:
+        _follow(query, stop, _Display(as_json, job.found))
+    finally:
+        close(session)
+
+
+def _start(job: Job) -> tuple[Any, Any]:
+    """Spark, and the job as a streaming query on it."""
     session = _session(job)
     from watchline.spark import job as spark_job
 
-    # After Spark's start, which installs a handler of its own.
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    query = spark_job.start(session, job)
-    click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
-    show = _Display(as_json, job.found)
+    return session, spark_job.start(session, job)
+
+
+def _follow(query: Any, stop: Stop, show: _Display) -> None:
+    """Show what the batches do, until the stream ends or a signal asks to stop."""
+    from watchline.spark import job as spark_job
+
     last = -1
-    while query.isActive and not stop.is_set():
-        stop.wait(0.5)
+    while query.isActive and not stop.asked.is_set():
+        stop.asked.wait(0.5)
         last = show.batches(spark_job.progress(query, last), last)
-    if stop.is_set():
-        query.stop()
+    if stop.asked.is_set():
+        spark_job.stop(query)
     show.batches(spark_job.progress(query, last), last)
-    if not stop.is_set() and (error := spark_job.failure(query)) is not None:
-        show.close()
-        raise error
     show.close()
-    click.echo(f"{'stopped' if stop.is_set() else 'done'}: {show.summary()}", err=True)
+    if not stop.asked.is_set() and (error := spark_job.failure(query)) is not None:
+        raise error
+    click.echo(f"{'stopped' if stop.asked.is_set() else 'done'}: {show.summary()}", err=True)
 
 
 @click.command("replay", cls=Command, examples="watchline replay alerts.toml")
@@ -75,6 +97,24 @@ def run(file: str, as_json: bool) -> None:
 def replay(file: str, as_json: bool) -> None:
     """Run the same over stored data, once, as a batch. The sink must be new."""
     job = load(file)
+    check_replay(job, _opened(job))
+    Stop()
+    try:
+        _replay(job, as_json)
+    except KeyboardInterrupt:
+        raise _Broken("stopped: what the sink has is not complete; delete it") from None
+
+
+class _Broken(click.ClickException):
+    """A replay that a signal broke off."""
+
+    exit_code = 130
+
+    def show(self, file: Any = None) -> None:
+        click.echo(self.message, err=True)
+
+
+def _replay(job: Job, as_json: bool) -> None:
     session = _session(job)
     from watchline.spark import job as spark_job
 
@@ -87,11 +127,16 @@ def replay(file: str, as_json: bool) -> None:
         click.echo(f"{count:,} {job.found} in {seconds:.1f} s")
 
 
-def _session(job: Job) -> Any:
-    """Spark, once everything that can be wrong without it has been checked."""
+def _opened(job: Job) -> Catalog:
+    """The catalog, with all streams of the job."""
     catalog = Catalog(job.catalog, create=False)
     for name in job.sources:
         catalog.stream(name)
+    return catalog
+
+
+def _session(job: Job) -> Any:
+    """Spark, once everything that can be wrong without it has been checked."""
     from watchline.spark import session
 
     click.echo("starting Spark", err=True)

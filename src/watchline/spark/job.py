@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -20,8 +21,9 @@ from watchline.catalog import Catalog
 from watchline.config import Job, Source
 from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
 from watchline.model import Stream
+from watchline.preflight import mark_sink
 from watchline.spark.dataframe import changes, matches
-from watchline.spark.frames import checked_shards, quoted
+from watchline.spark.frames import check_schema, checked_shards, quoted
 from watchline.spark.joined import joins
 
 # Formats that carry no types of their own need the declared ones; streams need them for any file.
@@ -86,7 +88,14 @@ def read(spark: SparkSession, source: Source, stream: Stream, streaming: bool) -
 def start(spark: SparkSession, job: Job) -> Any:
     """Start the stream; gives Spark's StreamingQuery."""
     catalog = Catalog(job.catalog, create=False)
+    with clear_errors():
+        # What the source cannot give is refused before the checkpoint is made.
+        for name, source in job.sources.items():
+            check_schema(
+                read(spark, source, catalog.stream(name), True).schema, catalog.stream(name), ()
+            )
     shards = claim_checkpoint(job, catalog, checked_shards(None, spark))
+    mark_sink(job)
     with clear_errors():
         found = _found(spark, job, catalog, shards, streaming=True)
         if job.emit == "matches":
@@ -204,6 +213,23 @@ def failure(query: Any) -> WatchlineError | None:
     """Why the stream ended, if not because it was done or stopped."""
     error = query.exception()
     return translated(error) if error is not None else None
+
+
+def stop(query: Any, patience: float = 30.0) -> None:
+    """Stop once the running batch is done, if that is soon: a batch cut off is run again later."""
+    with suppress(PySparkException, Py4JError):
+        before, until = _batches(query), time.monotonic() + patience
+        while query.isActive and query.status["isTriggerActive"] and _batches(query) == before:
+            if time.monotonic() > until:
+                break
+            time.sleep(0.05)
+        query.stop()
+
+
+def _batches(query: Any) -> int:
+    """The number of the last batch that is done."""
+    last = query.lastProgress
+    return -1 if last is None else int(last["batchId"])
 
 
 def _texts(options: dict[str, Any]) -> dict[str, str]:
