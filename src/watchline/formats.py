@@ -42,7 +42,8 @@ _OPTIONS = {
     "text": "wholetext lineSep".split(),
     "csv": [
         *_TEXTS,
-        *"sep delimiter header inferSchema enforceSchema quote quoteAll escape escapeQuotes".split(),
+        *"sep delimiter header inferSchema enforceSchema quote quoteAll escape".split(),
+        "escapeQuotes",
         *"comment ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace nullValue emptyValue".split(),
         *"nanValue positiveInf negativeInf maxColumns maxCharsPerColumn multiLine".split(),
         *"charToEscapeQuoteEscaping unescapedQuoteHandling preferDate extension".split(),

@@ -1,4 +1,4 @@
-"""Signals to the whole process group: a clean stop, a quiet terminal, nothing left, and a restart."""
+"""Signals to the process group: a clean stop, a quiet terminal, nothing left, and a restart."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def test_a_jvm_that_does_not_start_says_why() -> None:
     code = """
 import watchline as wl
 try:
-    wl.session("local[1]", **{"spark.driver.extraJavaOptions": "-nonsense"})
+    wl.session("local[1]", **{"spark.driver.memory": "1x"})
 except wl.EngineError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "Spark's JVM did not start: Unrecognized option: -nonsense" in done.stdout
+    assert "Spark's JVM did not start: Invalid maximum heap size: -Xmx1x" in done.stdout

@@ -93,7 +93,7 @@ def changes(
     version = opened.version
     declared = opened.stream(stream, version)
     check_schema(df.schema, declared, own=())
-    kept = Keep(**keep)
+    kept = Keep.from_arguments(keep, "wl.changes")
     kept.of(declared)
     schema = spark_schema(declared)
     spark = df.sparkSession

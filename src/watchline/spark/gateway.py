@@ -72,7 +72,9 @@ def launch(settings: dict[str, str]) -> tuple[Any, Errors]:
         gateway = launch_gateway(conf, {"stderr": errors.write_end, "start_new_session": True})
     except PySparkRuntimeError:
         os.close(errors.write_end)
-        raise EngineError(f"Spark's JVM did not start: {errors.last_lines()}") from None
+        # Some of its failures a JVM tells on standard output, which is the driver's own.
+        why = errors.last_lines() or "what it said is printed above"
+        raise EngineError(f"Spark's JVM did not start: {why}") from None
     except BaseException:
         os.close(errors.write_end)
         raise

@@ -76,7 +76,8 @@ class Tracker(Bounded):
     def __init__(
         self, catalog: Catalog, stream: str, version: int | None = None, **keep: Unpack[Keeping]
     ):
-        self._start(Watcher(catalog, stream, version), catalog.identity, 1, Keep(**keep))
+        kept = Keep.from_arguments(keep, "wl.Tracker")
+        self._start(Watcher(catalog, stream, version), catalog.identity, 1, kept)
 
     @classmethod
     def over(
@@ -325,7 +326,7 @@ class Tracker(Bounded):
         """The tracker whose snapshot this is, of the same catalog and stream."""
         saved = Saved.of(blob, catalog.identity, stream)
         watcher = Watcher(catalog, stream, saved.head["version"])
-        return cls.resume(watcher, saved, keep=Keep(**keep))
+        return cls.resume(watcher, saved, keep=Keep.from_arguments(keep, "wl.Tracker.restore"))
 
     @classmethod
     def resume(
