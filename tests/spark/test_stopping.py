@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.ledgers import fleet, same
 from tests.spark.test_changes_run import (
     FILES,
@@ -91,6 +93,38 @@ def test_stopped_at_any_moment_and_restarted(tmp_path: Path) -> None:
         time.sleep(0.2)
     assert "stopped: " in idle.signal(signal.SIGINT)
     same(written(folder), wanted)
+
+
+SCRIPT = """
+import sys
+import watchline as wl
+from watchline.config import load
+from watchline.spark import job
+folder = sys.argv[1]
+spark = wl.session("local[1]", **{"spark.driver.memory": "512m"})
+query = job.start(spark, load(f"{folder}/job.toml"))
+while not job.progress(query, -1):
+    query.awaitTermination(0.2)
+if sys.argv[2] == "stop":
+    query.stop()
+print("the end")
+"""
+
+
+@pytest.mark.parametrize("how", ["stop", "leave"])
+def test_a_script_that_ends_prints_nothing_of_spark(tmp_path: Path, how: str) -> None:
+    """With the query stopped or left running: neither the start nor the end of Spark is seen."""
+    folder = prepared(tmp_path)
+    (folder / "job.toml").write_text(FOREVER)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder), how],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the end\n", "")
 
 
 def test_a_jvm_that_does_not_start_says_why() -> None:

@@ -2,6 +2,7 @@
 
 - supported.py: which releases of PySpark are accepted
 - settings.py: a SparkSession with the settings Watchline needs
+- gateway.py: the JVM of a session, away from signals to the driver, and quiet
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
 - joined.py: DataFrames of several streams in, joined rows out; frames.py: what both share
 - place.py: where other processes find the catalog
