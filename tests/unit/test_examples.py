@@ -177,14 +177,3 @@ def test_the_commands_of_the_readme_are_the_demos(tmp_path: Path) -> None:
     assert command in text
     assert burst.hint(Path("demo-run").absolute()) in text
     assert made.traveller() in made.stayers
-
-
-def test_an_interrupted_demo_leaves_nothing_and_prints_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WATCHLINE_DEMO", str(tmp_path / "demo"))
-    with pytest.raises(SystemExit) as ended, live.folder() as made:
-        made.mkdir()
-        raise KeyboardInterrupt
-    assert ended.value.code == 130
-    assert not made.exists()

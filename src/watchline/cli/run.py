@@ -42,20 +42,26 @@ def run(file: str, as_json: bool) -> None:
     format = "parquet"
     path = "out"
     """
+    with Stop() as stop:
+        try:
+            _run(file, as_json, stop)
+        except KeyboardInterrupt:
+            click.echo("stopped: before the first batch", err=True)
+
+
+def _run(file: str, as_json: bool, stop: Stop) -> None:
     job = load(file)
     if not job.checkpoint and job.sink.path:
         raise InvalidQuery(f"{file}: 'checkpoint' is missing: a stream into files needs one")
     for note in check_run(job, _opened(job)):
         click.echo(f"note: {note}", err=True)
-    stop = Stop()
     try:
         session, query = _start(job)
-    except BaseException as error:
+    except Exception:
         # What fails because the start was broken off is not worth a word.
-        if not stop.asked.is_set() and not isinstance(error, KeyboardInterrupt):
-            raise
-        click.echo("stopped: before the first batch", err=True)
-        return
+        if stop.asked.is_set():
+            raise KeyboardInterrupt from None
+        raise
     stop.started()
     click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
     from watchline.spark.gateway import close
@@ -98,9 +104,9 @@ def replay(file: str, as_json: bool) -> None:
     """Run the same over stored data, once, as a batch. The sink must be new."""
     job = load(file)
     check_replay(job, _opened(job))
-    Stop()
     try:
-        _replay(job, as_json)
+        with Stop():
+            _replay(job, as_json)
     except KeyboardInterrupt:
         raise _Broken("stopped: what the sink has is not complete; delete it") from None
 

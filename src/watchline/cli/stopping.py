@@ -19,13 +19,21 @@ _TOGETHER_SECONDS = 1.0
 
 
 class Stop:
-    """Listens to both signals from its making on."""
+    """Listens to both signals while it is entered."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
         self._first = 0.0
         self._starting = True
+
+    def __enter__(self) -> Stop:
+        self._before = [signal.getsignal(number) for number in SIGNALS]
         self._listen()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in zip(SIGNALS, self._before, strict=True):
+            signal.signal(number, handler)
 
     def started(self) -> None:
         """From here on a signal asks, and breaks off nothing. Called when Spark runs, whose start

@@ -43,7 +43,7 @@ class Errors(threading.Thread):
         super().__init__(name="watchline-jvm-errors", daemon=True)
         self._read, self.write_end = os.pipe()
         self._last: deque[bytes] = deque(maxlen=_KEPT_LINES)
-        self.starting = True
+        self.starting, self.quiet = True, False
 
     def run(self) -> None:
         with os.fdopen(self._read, "rb") as lines:
@@ -52,8 +52,9 @@ class Errors(threading.Thread):
                     self._last.append(line)
                     if _CHATTER.match(line):
                         continue
-                with suppress(OSError):
-                    os.write(2, line)
+                if not self.quiet:
+                    with suppress(OSError):
+                        os.write(2, line)
 
     def last_lines(self) -> str:
         """What was said before the JVM went, without the chatter."""
@@ -76,6 +77,8 @@ def launch(settings: dict[str, str]) -> tuple[Any, Errors]:
         why = errors.last_lines() or "what it said is printed above"
         raise EngineError(f"Spark's JVM did not start: {why}") from None
     except BaseException:
+        # Broken off by a signal: what a half-started JVM says of it is no news.
+        errors.quiet = True
         os.close(errors.write_end)
         raise
     os.close(errors.write_end)
