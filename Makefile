@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 BENCHMARKS := border catalog indexes joins matches moving shedding spatial tracking
-.PHONY: help setup demo burst alerts tour test check bench format lock clean
+.PHONY: help setup demo burst alerts tour test compat check bench format lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ tour: setup  ## the language and the catalog, without Spark
 test: setup  ## run the tests
 	@.venv/bin/python -m pytest -n auto --dist loadfile
 
+compat: setup  ## a part of the Spark tests with the lowest and the highest PySpark; some ten minutes
+	@scripts/compat
+
 check: setup  ## style, types and layers
 	@scripts/check
 
@@ -43,4 +46,4 @@ lock:  ## pin the dependencies anew (needs uv)
 		--generate-hashes --no-annotate --no-header --quiet --output-file requirements-bench.lock
 
 clean:  ## remove what make and the tools have made
-	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info
+	@rm -rf .venv .compat .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info

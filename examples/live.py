@@ -44,6 +44,8 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
     try:
         yield made
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

@@ -14,7 +14,7 @@ max_objects = 100000               # or max_bytes
 shed = "objects"                   # or "queries"
 
 [source]
-format = "parquet"                 # any format Spark knows
+format = "parquet"                 # a format that gives the declared columns
 path = "in"
 options = { maxFilesPerTrigger = 1 }
 
@@ -42,14 +42,16 @@ r = 2
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from watchline.errors import InvalidQuery
+from watchline.formats import check_format, check_options
 from watchline.model import Keep
-from watchline.sql import hint
+from watchline.names import hint
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -124,12 +126,13 @@ def load(path: str) -> Job:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidQuery(f"{path} is not TOML: {error}") from None
     job = _section(Job, _one_or_many(raw, path), path, "")
-    if job.shards < 0 or (job.shards and job.emit == "matches"):
+    if "shards" in raw and (job.shards < 1 or job.emit == "matches"):
         raise InvalidQuery(
             f'{path}: \'shards\' must be above zero, and goes with emit = "changes" or "joins"'
         )
     _check_keep(job, path)
     _check_times(job, path)
+    _check_trigger(job.trigger, path)
     folder = os.path.dirname(os.path.abspath(path))
     return _resolved(job, folder)
 
@@ -169,6 +172,20 @@ def _one_or_many(raw: Options, path: str) -> Options:
         where = f"sources.{name}" if emit == "joins" else "source"
         sources[name] = _section(Source, table, path, where)
     return own | {"sources": sources}
+
+
+_UNIT = r"(?:milli|micro)?seconds?|minutes?|hours?|days?|weeks?"
+_TRIGGER = re.compile(
+    rf"available now|(?:interval )?\d+ (?:{_UNIT})(?: \d+ (?:{_UNIT}))*", re.IGNORECASE
+)
+
+
+def _check_trigger(trigger: str, path: str) -> None:
+    if trigger and not _TRIGGER.fullmatch(trigger):
+        raise InvalidQuery(
+            f'{path}: \'trigger\' must be "available now" or a time such as "5 seconds", not'
+            f" {trigger!r}"
+        )
 
 
 def _check_times(job: Job, path: str) -> None:
@@ -233,8 +250,10 @@ def _resolved(job: Job, folder: str) -> Job:
     places = {f"sources.{n}" if job.emit == "joins" else "source": s for n, s in sources.items()}
     parts: list[tuple[str, Source | Sink]] = [*places.items(), ("sink", sink)]
     for name, part in parts:
+        check_format(name, part.format, job.spark)
         if part.format in FILE_FORMATS and not part.path:
             raise InvalidQuery(f"[{name}] 'path' is missing: format {part.format!r} needs one")
+        check_options(name, part.format, part.options)
     for name, source in places.items():
         if source.path and "://" not in source.path and not os.path.exists(source.path):
             raise InvalidQuery(f"[{name}] there is nothing at {source.path}")

@@ -37,6 +37,7 @@ from watchline.model import (
     Stream,
     Type,
 )
+from watchline.names import hint
 
 Mask = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]
@@ -90,7 +91,8 @@ def check_columns(
         misfit = _unknown
     for attribute in stream.attributes:
         if attribute.name not in names:
-            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing")
+            instead = hint(attribute.name, names)
+            wrong.append(f"column {attribute.name!r} ({attribute.type.value}) is missing{instead}")
         elif (kind := misfit(attribute)) is not None:
             wrong.append(
                 f"column {attribute.name!r} is {kind}, not {attribute.type.value}: cast it"

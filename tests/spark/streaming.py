@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests import reference
@@ -27,6 +28,11 @@ from tests.ledgers import (
 from watchline.catalog import Catalog
 from watchline.spark.job import translated
 from watchline.spark.sink import committed_files
+from watchline.spark.supported import can_wake
+
+needs_waking = pytest.mark.skipif(
+    not can_wake(), reason="this PySpark starts no batch for a new version of the catalog"
+)
 
 
 def schema(kind: str) -> str:

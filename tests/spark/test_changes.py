@@ -27,9 +27,18 @@ from tests.ledgers import (
     table,
     told,
 )
-from tests.spark.streaming import Stream, batch, catalog_at, metrics, oracle, wanted
+from tests.spark.streaming import (
+    Stream,
+    batch,
+    catalog_at,
+    metrics,
+    needs_waking,
+    oracle,
+    wanted,
+)
 from watchline.catalog import Catalog
 from watchline.errors import EngineError, InvalidQuery, InvalidState, SchemaMismatch, WatchlineError
+from watchline.spark import frames
 from watchline.spark.state import KEPT, TIDY, StateFiles
 from watchline.tracking import blob as blobs
 
@@ -149,6 +158,7 @@ def test_far_times(stream: Stream, year: int) -> None:
 # --- a catalog that moves
 
 
+@needs_waking
 def test_a_running_stream_follows_the_catalog(stream: Stream) -> None:
     """Registered, replaced and dropped, with rows between or not: each opens and closes at once."""
     kind = "STRING"
@@ -190,6 +200,32 @@ def test_a_running_stream_follows_the_catalog(stream: Stream) -> None:
     reasons = {c[4] for c in right}
     assert {"registered", "dropped", "expired", "enter", "exit"} <= reasons
     assert replayed(stream.told()) == {name: who for name, who in ledger.answers.items() if who}
+
+
+def test_without_a_source_of_versions_a_registration_waits_for_rows(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on PySpark 4.0 and 4.1: the same changes, with the next rows."""
+    monkeypatch.setattr(frames, "can_wake", lambda: False)
+    catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, QUERIES[:1])
+    ledger = oracle("BIGINT", None, QUERIES[:1])
+    rows = fleet(100)
+    with pytest.warns(UserWarning, match="takes effect with the next rows"):
+        query = stream.start(wl.changes(stream.rows(), catalog, "cars", 2))
+    try:
+        stream.put(rows[:50])
+        query.processAllAvailable()
+        right = wanted(ledger.process(rows[:50]))
+        same(stream.told(), right)
+        catalog.execute(QUERIES[1].text)
+        query.processAllAvailable()
+        same(stream.told(), right)
+        stream.put(rows[50:])
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    right += wanted(ledger.register(QUERIES[1].spec))
+    same(stream.told(), right + wanted(ledger.process(rows[50:])))
 
 
 def test_a_hundred_versions_while_nothing_ran(

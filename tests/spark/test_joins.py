@@ -29,7 +29,7 @@ from tests.spark.joining import (
     of_query,
     table,
 )
-from tests.spark.streaming import metrics
+from tests.spark.streaming import metrics, needs_waking
 from watchline.catalog import Catalog
 from watchline.errors import (
     EngineError,
@@ -183,6 +183,7 @@ def test_a_stream_that_stops_lets_the_other_wait(feeds: Feeds) -> None:
 # --- a catalog that moves
 
 
+@needs_waking
 def test_a_running_stream_follows_the_catalog(feeds: Feeds) -> None:
     """Registered, replaced and dropped: a query joins what is processed while it lives."""
     catalog = catalog_at(feeds.folder / "catalog", QUERIES[:2])

@@ -6,13 +6,15 @@ import json
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import watchline as wl
 from tests.fixtures import streams
 from watchline import sql
 from watchline.catalog import Catalog
-from watchline.errors import InvalidRange, QuerySyntaxError
+from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Circle, Knn, MovingBox, MovingCircle, MovingKnn, Polygon, Query
 
 STREAMS = streams()
@@ -290,3 +292,17 @@ def test_a_refused_statement_changes_nothing() -> None:
             catalog.execute(f"{good}; {bad}")
         assert catalog.version == version
         assert len(catalog.queries()) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("max_object", r"wl.Tracker has no argument 'max_object'; did you mean 'max_objects'\?"),
+        ("zzz", "has no argument 'zzz'; it takes retain, cache, max_objects, max_bytes, shed"),
+    ],
+)
+def test_an_unknown_argument_of_a_tracker(name: str, message: str) -> None:
+    catalog = Catalog.of(["CREATE STREAM s (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts"])
+    arguments: dict[str, Any] = {name: 5}
+    with pytest.raises(InvalidQuery, match=message):
+        wl.Tracker(catalog, "s", **arguments)

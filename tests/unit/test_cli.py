@@ -185,3 +185,95 @@ def test_a_terminal_gets_a_table(shell: Shell) -> None:
     )
     assert "cheap" in done.stdout
     assert "\t" not in done.stdout
+
+
+# --- dropping
+
+
+def test_queries_are_dropped_by_pattern_and_from_a_file(shell: Shell, tmp_path: Path) -> None:
+    Catalog(shell.catalog).register_boxes(
+        "ticks", [f"fence-{i}" for i in range(12)], {"price": (1, 2)}
+    )
+    shell.ok("query", "add", CHEAP)
+    told = shell.ok("query", "drop", "--like", "fence-?")
+    assert told.startswith("dropped 10: fence-0, fence-1, ")
+    assert told.endswith("(version 4)\n")
+    assert {q.id for q in Catalog(shell.catalog).queries()} == {"fence-10", "fence-11", "cheap"}
+    assert "no query is like 'fences*'" in shell.refused("query", "drop", "--like", "fences*")
+    ids = tmp_path / "ids.txt"
+    ids.write_text("fence-10\n\n fence-11\nnone\n")
+    assert "there is no query 'none'" in shell.refused("query", "drop", "--file", str(ids))
+    assert len(Catalog(shell.catalog).queries()) == 3
+    assert shell.ok("query", "drop", "-f", "-", stdin="fence-10\nfence-11\n") == (
+        "dropped fence-10, fence-11 (version 5)\n"
+    )
+    assert "has no ids" in shell.refused("query", "drop", "-f", os.devnull)
+    assert "give ids, or --like" in shell.refused("query", "drop", "cheap", "--like", "*")
+
+
+def test_streams_are_dropped(shell: Shell) -> None:
+    shell.ok("query", "add", CHEAP)
+    assert "is read by query 'cheap'" in shell.refused("stream", "drop", "ticks")
+    shell.ok("query", "drop", "cheap")
+    assert shell.ok("stream", "drop", "ticks") == "dropped ticks (version 4)\n"
+    assert json.loads(shell.ok("stream", "list", "--json")) == []
+    assert "there is no stream 'ticks'" in shell.refused("stream", "drop", "ticks")
+
+
+def test_a_script_of_all_kinds_is_one_version(shell: Shell, tmp_path: Path) -> None:
+    shell.ok("query", "add", CHEAP)
+    script = tmp_path / "setup.sql"
+    other = TICKS.replace("ticks", "more")
+    new = "CREATE QUERY new AS SELECT * FROM more WHERE price < 1"
+    script.write_text(f"DROP QUERY cheap; DROP STREAM ticks; {other}; {new};")
+    assert shell.ok("execute", "--file", str(script)) == "ran 4 statements (version 3)\n"
+    catalog = Catalog(shell.catalog)
+    assert ([s.name for s in catalog.streams()], [q.id for q in catalog.queries()]) == (
+        ["more"],
+        ["new"],
+    )
+    refused = shell.refused("execute", f"DROP QUERY new; {CHEAP}")
+    assert "there is no stream 'ticks'" in refused
+    assert Catalog(shell.catalog).version == 3
+    assert "expected CREATE or DROP here" in shell.refused("execute", "SHOW QUERIES")
+    fresh = str(tmp_path / "fresh")
+    result = CliRunner().invoke(cli, ["--catalog", fresh, "execute", f"{TICKS}; {new}"])
+    assert result.exit_code == 2
+    assert not os.path.exists(fresh)
+    result = CliRunner().invoke(cli, ["--catalog", fresh, "execute", f"{TICKS}; {CHEAP}"])
+    assert (result.exit_code, Catalog(fresh).version) == (0, 1)
+
+
+# --- errors as JSON
+
+
+def test_errors_as_json(shell: Shell) -> None:
+    told = json.loads(shell.refused("query", "add", "--json", "CREATE QUERY q AS\nSELEC * FROM t"))
+    assert told["error"]["kind"] == "QuerySyntaxError"
+    assert (told["error"]["line"], told["error"]["column"]) == (2, 1)
+    assert "\n" not in told["error"]["message"]
+    told = json.loads(shell.refused("query", "explain", "none", "--json"))
+    assert told == {"error": {"kind": "UnknownQuery", "message": "there is no query 'none'"}}
+    told = json.loads(shell.refused("run", "nothing.toml", "--json"))
+    assert told["error"]["kind"] == "InvalidQuery"
+    for words in (["query", "drop", "--json"], ["query", "explain", "--json"]):
+        assert json.loads(shell.refused(*words))["error"]["kind"] in (
+            "UsageError",
+            "MissingParameter",
+        )
+
+
+def test_shell_completion() -> None:
+    env = {**os.environ, "_WATCHLINE_COMPLETE": "bash_complete"}
+    env |= {"COMP_WORDS": "watchline query ", "COMP_CWORD": "2"}
+    command = [os.path.join(os.path.dirname(sys.executable), "watchline")]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["plain,add", "plain,drop", "plain,explain", "plain,list"]
+    source = subprocess.run(
+        command,
+        env={**os.environ, "_WATCHLINE_COMPLETE": "zsh_source"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "compdef" in source.stdout

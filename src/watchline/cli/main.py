@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
@@ -25,9 +26,9 @@ from watchline.cli.shared import (
     catalog_path,
     json_option,
 )
-from watchline.errors import InvalidQuery
+from watchline.errors import CatalogError, InvalidQuery, UnknownQuery
 from watchline.model import Query, Stream, interval_sql, name_sql, shortened
-from watchline.sql.syntax import QuerySyntax, StreamSyntax
+from watchline.sql.syntax import DropSyntax, QuerySyntax, StreamSyntax
 
 file_option = click.option(
     "--file",
@@ -69,7 +70,7 @@ def query() -> None:
 
 @cli.group()
 def stream() -> None:
-    """Declare and list streams."""
+    """Declare, drop and list streams."""
 
 
 # --- query
@@ -109,16 +110,43 @@ def query_add(
     _report({"version": version, "queries": ids}, _counted("query", ids, version), as_json)
 
 
-@query.command("drop", cls=Command, examples="watchline --catalog demo query drop cheap")
-@click.argument("ids", nargs=-1, required=True)
+@query.command(
+    "drop",
+    cls=Command,
+    examples="""
+watchline --catalog demo query drop cheap dear
+watchline --catalog demo query drop --like "fence-*"
+watchline --catalog demo query drop --file ids.txt
+""",
+)
+@click.argument("ids", nargs=-1)
+@click.option("--like", "pattern", metavar="GLOB", help="All queries whose id is like fence-*.")
+@click.option(
+    "--file",
+    "-f",
+    "file",
+    type=click.File("r", encoding="utf-8-sig"),
+    help="Read ids from a file, one a line, - for standard input.",
+)
 @json_option
 @catalog_option
-def query_drop(ids: tuple[str, ...], as_json: bool, catalog: str | None) -> None:
-    """Drop queries by their ids: all of them or none."""
-    script = "; ".join(f"DROP QUERY {name_sql(i)}" for i in ids)
-    version = _open(catalog).execute(script)
-    text = f"dropped {', '.join(ids)} (version {version})"
-    _report({"version": version, "dropped": list(ids)}, text, as_json)
+def query_drop(
+    ids: tuple[str, ...], pattern: str | None, file: Any, as_json: bool, catalog: str | None
+) -> None:
+    """Drop queries by their ids, by a pattern or from a file: all of them or none."""
+    if (bool(ids) + (pattern is not None) + (file is not None)) != 1:
+        raise click.UsageError("give ids, or --like GLOB, or --file PATH")
+    opened = _open(catalog)
+    if pattern is not None:
+        names = [q.id for q in opened.queries() if fnmatchcase(q.id, pattern)]
+        if not names:
+            raise UnknownQuery(f"no query is like {pattern!r}")
+    else:
+        names = list(ids) if file is None else _lines(file)
+    # A query of the pattern may be dropped by somebody else meanwhile.
+    verb = "DROP QUERY" if pattern is None else "DROP QUERY IF EXISTS"
+    version = opened.execute("; ".join(f"{verb} {name_sql(name)}" for name in names))
+    _report({"version": version, "dropped": names}, _dropped(names, version), as_json)
 
 
 @query.command(
@@ -204,6 +232,16 @@ def stream_add(statement: tuple[str, ...], file: Any, as_json: bool, catalog: st
     _report({"version": version, "streams": names}, _counted("stream", names, version), as_json)
 
 
+@stream.command("drop", cls=Command, examples="watchline --catalog demo stream drop cars")
+@click.argument("names", nargs=-1, required=True)
+@json_option
+@catalog_option
+def stream_drop(names: tuple[str, ...], as_json: bool, catalog: str | None) -> None:
+    """Drop streams that no query reads: all of them or none."""
+    version = _open(catalog).execute("; ".join(f"DROP STREAM {name_sql(n)}" for n in names))
+    _report({"version": version, "dropped": list(names)}, _dropped(list(names), version), as_json)
+
+
 @stream.command("list", cls=Command, examples="watchline --catalog demo stream list --json")
 @json_option
 @catalog_option
@@ -221,18 +259,78 @@ def stream_list(as_json: bool, catalog: str | None) -> None:
     _table(["stream", "attributes", "object", "time", "point", "timeout"], rows)
 
 
+# --- scripts
+
+
+@cli.command(
+    "execute",
+    cls=Command,
+    examples="""
+watchline --catalog demo execute --file setup.sql
+watchline --catalog demo execute "DROP QUERY IF EXISTS a; CREATE QUERY b AS SELECT * FROM ticks"
+""",
+)
+@click.argument("statement", nargs=-1)
+@file_option
+@json_option
+@catalog_option
+def execute(statement: tuple[str, ...], file: Any, as_json: bool, catalog: str | None) -> None:
+    """Run CREATE STREAM, CREATE QUERY and DROP in any mixture, as one version: all or nothing.
+
+    Creates the catalog if there is none yet and the script declares a stream.
+    """
+    text = _text(statement, file)
+    syntaxes = sql.parse(text)
+    for syntax in syntaxes:
+        if not isinstance(syntax, (StreamSyntax, QuerySyntax, DropSyntax)):
+            syntax.place.refuse("expected CREATE or DROP here")
+    creates = any(isinstance(syntax, StreamSyntax) for syntax in syntaxes)
+    try:
+        opened = _open(catalog)
+    except CatalogError:
+        if not creates:
+            raise
+        Catalog.of().execute(text)  # a bad statement must not leave an empty catalog behind
+        opened = _open(catalog, create=True)
+    before = opened.version
+    version = opened.execute(text)
+    done = f"{len(syntaxes):,} statements" if len(syntaxes) != 1 else "1 statement"
+    told = (
+        f"ran {done} (version {version})"
+        if version > before
+        else f"nothing to do (version {version})"
+    )
+    _report({"version": version, "statements": len(syntaxes)}, told, as_json)
+
+
 # --- output
 
 
 def _text(statement: tuple[str, ...], file: Any) -> str:
     if (len(statement) == 1) == (file is not None):
         raise click.UsageError("give one statement in quotes, or --file PATH")
-    if file is None:
-        return statement[0]
+    return statement[0] if file is None else _read(file)
+
+
+def _read(file: Any) -> str:
     try:
         return str(file.read())
     except UnicodeDecodeError as error:
         raise InvalidQuery(f"{file.name} is not UTF-8 text: {error.reason}") from None
+
+
+def _lines(file: Any) -> list[str]:
+    """The ids in a file."""
+    names = [line.strip() for line in _read(file).splitlines() if line.strip()]
+    if not names:
+        raise InvalidQuery(f"{file.name} has no ids")
+    return names
+
+
+def _dropped(names: list[str], version: int) -> str:
+    shown = ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
+    count = "" if len(names) < 4 else f"{len(names):,}: "
+    return f"dropped {count}{shown} (version {version})"
 
 
 def _counted(what: str, names: list[str], version: int) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -15,8 +13,10 @@ import click
 
 from watchline.catalog import Catalog
 from watchline.cli.shared import Command, json_option, plain_warnings
+from watchline.cli.stopping import Stop
 from watchline.config import Job, load
 from watchline.errors import InvalidQuery
+from watchline.preflight import check_replay, check_run
 
 
 @click.command(
@@ -30,7 +30,7 @@ watchline run alerts.toml --json | jq .changes
 @click.argument("file", type=click.Path())
 @json_option
 def run(file: str, as_json: bool) -> None:
-    """Run a stream described in a TOML file until it ends or Ctrl-C.
+    """Run a stream described in a TOML file until it ends, or until Ctrl-C or SIGTERM.
 
     \b
     catalog = "my-catalog"          # paths are relative to the file
@@ -44,32 +44,61 @@ def run(file: str, as_json: bool) -> None:
     format = "parquet"
     path = "out"
     """
+    with Stop() as stop:
+        try:
+            _run(file, as_json, stop)
+        except KeyboardInterrupt:
+            click.echo("stopped: before the first batch", err=True)
+
+
+def _run(file: str, as_json: bool, stop: Stop) -> None:
     job = load(file)
     if not job.checkpoint and job.sink.path:
         raise InvalidQuery(f"{file}: 'checkpoint' is missing: a stream into files needs one")
-    session = _session(job)
+    catalog = _opened(job)
+    for note in check_run(job, catalog):
+        click.echo(f"note: {note}", err=True)
+    try:
+        session, query = _start(job, catalog)
+    except Exception:
+        # What fails because the start was broken off is not worth a word.
+        if stop.asked.is_set():
+            raise KeyboardInterrupt from None
+        raise
+    stop.started()
+    click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
+    from watchline.spark.gateway import close
+
+    try:
+        _follow(query, stop, _Display(as_json, job.found))
+    finally:
+        close(session)
+
+
+def _start(job: Job, catalog: Catalog) -> tuple[Any, Any]:
+    """Spark, and the job as a streaming query on it."""
+    session = _session(job, catalog)
     from watchline.spark import job as spark_job
 
-    # After Spark's start, which installs a handler of its own.
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
     with plain_warnings():
-        query = spark_job.start(session, job)
-    click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
-    show = _Display(as_json, job.found)
+        return session, spark_job.start(session, job)
+
+
+def _follow(query: Any, stop: Stop, show: _Display) -> None:
+    """Show what the batches do, until the stream ends or a signal asks to stop."""
+    from watchline.spark import job as spark_job
+
     last = -1
-    while query.isActive and not stop.is_set():
-        stop.wait(0.5)
+    while query.isActive and not stop.asked.is_set():
+        stop.asked.wait(0.5)
         last = show.batches(spark_job.progress(query, last), last)
-    if stop.is_set():
-        query.stop()
+    if stop.asked.is_set():
+        spark_job.stop(query)
     show.batches(spark_job.progress(query, last), last)
-    if not stop.is_set() and (error := spark_job.failure(query)) is not None:
-        show.close()
-        raise error
     show.close()
-    click.echo(f"{'stopped' if stop.is_set() else 'done'}: {show.summary()}", err=True)
+    if not stop.asked.is_set() and (error := spark_job.failure(query)) is not None:
+        raise error
+    click.echo(f"{'stopped' if stop.asked.is_set() else 'done'}: {show.summary()}", err=True)
 
 
 @click.command("replay", cls=Command, examples="watchline replay alerts.toml")
@@ -78,7 +107,26 @@ def run(file: str, as_json: bool) -> None:
 def replay(file: str, as_json: bool) -> None:
     """Run the same over stored data, once, as a batch. The sink must be new."""
     job = load(file)
-    session = _session(job)
+    catalog = _opened(job)
+    check_replay(job, catalog)
+    try:
+        with Stop():
+            _replay(job, catalog, as_json)
+    except KeyboardInterrupt:
+        raise _Broken("stopped: what the sink has is not complete; delete it") from None
+
+
+class _Broken(click.ClickException):
+    """A replay that a signal broke off."""
+
+    exit_code = 130
+
+    def show(self, file: Any = None) -> None:
+        click.echo(self.message, err=True)
+
+
+def _replay(job: Job, catalog: Catalog, as_json: bool) -> None:
+    session = _session(job, catalog)
     from watchline.spark import job as spark_job
 
     start = time.monotonic()
@@ -93,11 +141,16 @@ def replay(file: str, as_json: bool) -> None:
         click.echo(f"{found} in {seconds:.1f} s from {rows}{_dropped(counts, ', ')}")
 
 
-def _session(job: Job) -> Any:
-    """Spark, once everything that can be wrong without it has been checked."""
+def _opened(job: Job) -> Catalog:
+    """The catalog, with all streams of the job."""
     catalog = Catalog(job.catalog, create=False)
     for name in job.sources:
         catalog.stream(name)
+    return catalog
+
+
+def _session(job: Job, catalog: Catalog) -> Any:
+    """Spark, once everything that can be wrong without it has been checked."""
     from rich.console import Console
 
     from watchline.spark import session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from watchline.errors import WatchlineError, WatchlineWarning
+from watchline.errors import QuerySyntaxError, WatchlineError, WatchlineWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,10 +18,25 @@ CATALOG_HELP = "Folder or object-store URL of the catalog; also WATCHLINE_CATALO
 
 
 class Mistake(click.ClickException):
+    """A user's mistake: one message on standard error, as JSON where `--json` was given."""
+
     exit_code = 2
 
+    def __init__(self, error: Exception, as_json: bool):
+        super().__init__(
+            error.format_message() if isinstance(error, click.UsageError) else str(error)
+        )
+        self._error, self._json = error, as_json
+
     def show(self, file: Any = None) -> None:
-        click.echo(f"error: {self.message}", err=True)
+        click.echo(json.dumps(self._record()) if self._json else f"error: {self.message}", err=True)
+
+    def _record(self) -> dict[str, Any]:
+        problem = getattr(self._error, "problem", self.message)
+        told = {"kind": type(self._error).__name__, "message": problem}
+        if isinstance(self._error, QuerySyntaxError):
+            told |= {"line": self._error.line, "column": self._error.column}
+        return {"error": told}
 
 
 @contextmanager
@@ -55,10 +71,20 @@ class Command(click.Command):
         self.examples = examples
 
     def invoke(self, ctx: click.Context) -> Any:
+        as_json = bool(ctx.params.get("as_json"))
         try:
             return super().invoke(ctx)
         except WatchlineError as error:
-            raise Mistake(str(error)) from error
+            raise Mistake(error, as_json) from error
+        except click.UsageError as error:
+            raise (Mistake(error, True) if as_json else error) from error
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        as_json = "--json" in args  # click takes the words away as it reads them
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise (Mistake(error, True) if as_json else error) from error
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.examples:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 from watchline.errors import InvalidQuery, InvalidRange
 from watchline.model.text import Word, number_sql
@@ -80,6 +82,17 @@ class Keep:
     max_objects: int | None = None
     max_bytes: int | None = None
     shed: str | None = None
+
+    @classmethod
+    def from_arguments(cls, given: Mapping[str, Any], call: str) -> Keep:
+        """From the keyword arguments of a call, which may be misspelt."""
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                instead = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
+                raise InvalidQuery(f"{call} has no argument {name!r}; {instead}")
+        return cls(**given)
 
     def __post_init__(self) -> None:
         for name, words in (("retain", ("all", "significant")), ("shed", ("objects", "queries"))):

@@ -1,6 +1,8 @@
 """Watchline on Spark: the only package that imports pyspark.
 
+- supported.py: which releases of PySpark are accepted
 - settings.py: a SparkSession with the settings Watchline needs
+- gateway.py: the JVM of a session, away from signals to the driver, and quiet
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
 - observing.py: counters of a result, on the driver; counting.py: as tasks write them
 - selecting.py: the columns of a result, where queries have SELECT lists
@@ -24,6 +26,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from watchline.spark.supported import check_pyspark
+
 if TYPE_CHECKING:
     from watchline.spark.dataframe import changes, matches
     from watchline.spark.joined import joins
@@ -46,4 +50,5 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'watchline.spark' has no attribute {name!r}")
+    check_pyspark()
     return getattr(importlib.import_module(f"watchline.spark.{_HOMES[name]}"), name)

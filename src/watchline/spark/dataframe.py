@@ -126,7 +126,8 @@ def changes(
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
     opened = opened_catalog(catalog)
-    return changes_of(df, opened, stream, shards, state, Keep(**keep), stacklevel=3)
+    kept = Keep.from_arguments(keep, "wl.changes")
+    return changes_of(df, opened, stream, shards, state, kept, stacklevel=3)
 
 
 def changes_of(

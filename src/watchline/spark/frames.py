@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
@@ -14,14 +15,15 @@ from os import PathLike, fspath
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
+from pyspark.version import __version__
 
 from watchline.catalog import Catalog
-from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
+from watchline.errors import EngineError, InvalidQuery, SchemaMismatch, WatchlineWarning
 from watchline.evaluate import check_columns
 from watchline.model import Attribute, Stream, Type
 from watchline.spark.place import CatalogRef
 from watchline.spark.routing import NOW, WAKE
-from watchline.spark.versions import VersionSource
+from watchline.spark.supported import can_wake
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType)
 _FITS: dict[Type, tuple[type[st.DataType], ...]] = {
@@ -40,6 +42,10 @@ SPARK: dict[Type, st.DataType] = {
 }
 MAX_SHARDS = 4_096
 PARTITIONS = "spark.sql.shuffle.partitions"
+_WAITS = (
+    f"PySpark {__version__} cannot start a batch when the catalog changes: a query that is"
+    " registered or dropped takes effect with the next rows. PySpark 4.2 or newer does not wait"
+)
 
 
 def check_frame(df: object) -> None:
@@ -100,7 +106,16 @@ def check_alone(df: DataFrame) -> None:
 
 
 def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
-    """The rows, and one more for each new version of the catalog: it starts a batch."""
+    """The rows, and one more for each new version of the catalog: it starts a batch.
+
+    On a PySpark that cannot do this a new version waits for the next rows.
+    """
+    marked = rows.withColumn(WAKE, fn.lit(None).cast("long"))
+    if not can_wake():
+        warnings.warn(_WAITS, WatchlineWarning, stacklevel=4)
+        return marked
+    from watchline.spark.versions import VersionSource
+
     spark = rows.sparkSession
     spark.dataSource.register(VersionSource)
     reader = spark.readStream.format(VersionSource.name())
@@ -109,9 +124,7 @@ def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
     versions = reader.options(**options).load()
     nothing = [fn.lit(None).cast(f.dataType).alias(f.name) for f in rows.schema.fields]
     # The data come first: Spark asks the first source of a union for its limits.
-    return rows.withColumn(WAKE, fn.lit(None).cast("long")).union(
-        versions.select(*nothing, fn.col("version").alias(WAKE))
-    )
+    return marked.union(versions.select(*nothing, fn.col("version").alias(WAKE)))
 
 
 def with_time(rows: DataFrame) -> DataFrame:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -20,8 +21,9 @@ from watchline.catalog import Catalog
 from watchline.config import Job, Source
 from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
 from watchline.model import Keep, Stream
+from watchline.preflight import mark_sink
 from watchline.spark.dataframe import changes_of, matches_of
-from watchline.spark.frames import checked_shards, partitions, quoted
+from watchline.spark.frames import check_schema, checked_shards, partitions, quoted
 from watchline.spark.joined import joins_of
 from watchline.spark.observing import counters
 
@@ -87,7 +89,14 @@ def read(spark: SparkSession, source: Source, stream: Stream, streaming: bool) -
 def start(spark: SparkSession, job: Job) -> Any:
     """Start the stream; gives Spark's StreamingQuery."""
     catalog = Catalog(job.catalog, create=False)
+    with clear_errors():
+        # What the source cannot give is refused before the checkpoint is made.
+        for name, source in job.sources.items():
+            check_schema(
+                read(spark, source, catalog.stream(name), True).schema, catalog.stream(name), ()
+            )
     shards = claim_checkpoint(job, catalog, checked_shards(None, spark))
+    mark_sink(job)
     with clear_errors(), partitions(spark, shards):
         found = _with_kept_columns(job, lambda every: _found(spark, job, catalog, shards, every))
         writer = found.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
@@ -235,6 +244,23 @@ def failure(query: Any) -> WatchlineError | None:
     """Why the stream ended, if not because it was done or stopped."""
     error = query.exception()
     return translated(error) if error is not None else None
+
+
+def stop(query: Any, patience: float = 30.0) -> None:
+    """Stop once the running batch is done, if that is soon: a batch cut off is run again later."""
+    with suppress(PySparkException, Py4JError):
+        before, until = _batches(query), time.monotonic() + patience
+        while query.isActive and query.status["isTriggerActive"] and _batches(query) == before:
+            if time.monotonic() > until:
+                break
+            time.sleep(0.05)
+        query.stop()
+
+
+def _batches(query: Any) -> int:
+    """The number of the last batch that is done."""
+    last = query.lastProgress
+    return -1 if last is None else int(last["batchId"])
 
 
 def _texts(options: dict[str, Any]) -> dict[str, str]:

@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from watchline.errors import EngineError
+from watchline.spark.gateway import launch
 
 MIN_JAVA = 17
 _INSTALL = "install one with: apt-get install -y openjdk-17-jre-headless"
@@ -63,10 +65,26 @@ def session(
         settings |= {"spark.master": master} | (_LOCAL if master.startswith("local") else {})
     if shards is not None:
         settings["spark.sql.shuffle.partitions"] = str(shards)
-    for key, value in (settings | conf).items():
+    settings |= conf
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    made = builder.getOrCreate()
+    if submitted or SparkContext._active_spark_context is not None:
+        made = builder.getOrCreate()
+    else:
+        made = _started(builder, settings | {"spark.app.name": app_name})
     made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def _started(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSession:
+    """The session of a JVM that we start."""
+    errors = None
+    if SparkContext._gateway is None:
+        gateway, errors = launch(settings)
+        SparkContext._ensure_initialized(gateway=gateway)
+    made = builder.getOrCreate()
+    if errors is not None:
+        errors.starting = False
     return made
 
 

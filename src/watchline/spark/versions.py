@@ -7,6 +7,8 @@ first runs (`pin.py`), since a batch that rows start has a version, too: they on
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -54,6 +56,12 @@ class VersionReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return [InputPartition(end["version"])]
+
+    def stop(self) -> None:
+        """Spark's process for this reader calls it when the JVM has closed the connection, and
+        would then print a traceback of the end of file; there is nobody left to tell."""
+        if isinstance(sys.exc_info()[1], EOFError):
+            os._exit(0)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
         yield (partition.value,)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 from watchline.errors import QuerySyntaxError
 from watchline.model import Stream
+from watchline.names import hint
 from watchline.sql.bind import (
     CreateQuery,
     CreateStream,
@@ -27,7 +28,6 @@ from watchline.sql.bind import (
     bind,
 )
 from watchline.sql.dialect import parse
-from watchline.sql.names import hint
 
 __all__ = [
     "CreateQuery",

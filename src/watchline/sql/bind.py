@@ -40,10 +40,10 @@ from watchline.model import (
     Window,
     nearest_double,
 )
+from watchline.names import hint, listing
 from watchline.sql.condition import ConditionBinder
 from watchline.sql.constants import Constant, constant, moment
 from watchline.sql.geometry import polygon
-from watchline.sql.names import hint, listing
 from watchline.sql.syntax import (
     TOO_DEEP,
     DropSyntax,

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from sqlglot import Token, TokenType, exp
 
 from watchline.model import UNIT_MICROSECONDS
-from watchline.sql.names import keyword, listing
+from watchline.names import keyword, listing
 from watchline.sql.syntax import (
     DropSyntax,
     ExplainSyntax,

@@ -89,8 +89,9 @@ class Tracker(Bounded):
         clock: Clock | None = None,
         **keep: Unpack[Keeping],
     ):
+        kept = Keep.from_arguments(keep, "wl.Tracker")
         opened = opened_catalog(catalog)
-        self._start(Watcher(opened, stream, version), opened.identity, 1, Keep(**keep))
+        self._start(Watcher(opened, stream, version), opened.identity, 1, kept)
         self._clock = checked_clock(clock)
         call = Call.of(Emit.CHANGES, stream)
         warn_unanswered(opened.queries(self.version), call, "wl.Tracker")
@@ -357,10 +358,11 @@ class Tracker(Bounded):
         **keep: Unpack[Keeping],
     ) -> Tracker:
         """The tracker whose snapshot this is, of the same catalog and stream."""
+        kept = Keep.from_arguments(keep, "wl.Tracker.restore")
         opened = opened_catalog(catalog)
         saved = Saved.of(blob, opened.identity, stream)
         watcher = Watcher(opened, stream, saved.head["version"])
-        tracker = cls.resume(watcher, saved, keep=Keep(**keep))
+        tracker = cls.resume(watcher, saved, keep=kept)
         tracker._clock = checked_clock(clock)
         return tracker
 

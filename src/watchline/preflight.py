@@ -1,0 +1,272 @@
+"""What can be wrong with a job and is found without Spark, before anything is read or created.
+
+Spark itself would find some of it late, and some never: a file sink drops the batches of a new
+checkpoint that its own list has already, and a file source takes the declared columns for granted,
+so that a renamed one is NULL in every row. Places behind URLs are left to Spark.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import islice
+
+from watchline.catalog import Catalog
+from watchline.config import Job, Source
+from watchline.errors import InvalidState, SchemaMismatch
+from watchline.model import Stream, Type
+from watchline.names import hint
+
+# Formats that Spark's own file sink writes, with a list of committed files beside them.
+_FILE_SINKS = ("parquet", "json", "csv", "orc", "text", "avro")
+_SAMPLE_LINES = 200
+
+
+def check_run(job: Job, catalog: Catalog) -> list[str]:
+    """Refuse a stream that would lose or misread rows; give what is worth telling."""
+    check_columns(job, catalog)
+    return check_sink(job)
+
+
+def check_replay(job: Job, catalog: Catalog) -> None:
+    check_columns(job, catalog)
+    path = job.sink.path
+    if path and job.sink.format in _FILE_SINKS and os.path.exists(path):
+        raise InvalidState(
+            f"[sink] a replay writes a new folder, and there is one at {path}: name another in"
+            " 'path', or delete it"
+        )
+
+
+# --- the sink and its checkpoint
+
+
+def check_sink(job: Job) -> list[str]:
+    """Whether a file sink and the checkpoint are of one run; both know the last batch written."""
+    sink, checkpoint = job.sink.path, job.checkpoint
+    if job.sink.format not in _FILE_SINKS or "://" in sink or "://" in checkpoint:
+        return []
+    remedy = "name a new folder in [sink] 'path', or delete this one to start over"
+    begun = _last(os.path.join(checkpoint, "offsets"))
+    done = _last(os.path.join(checkpoint, "commits"))
+    written = _last(os.path.join(sink, "_spark_metadata"))
+    if begun >= 0 and (other := _marked_sink(checkpoint)) and not _same_place(other, sink):
+        raise InvalidState(
+            f"the checkpoint {checkpoint} belongs to the sink {other}, not to {sink}: name that"
+            " one, or start with a new checkpoint"
+        )
+    if written > begun:
+        whose = "is new" if begun < 0 else f"ends with batch {begun}"
+        raise InvalidState(
+            f"the sink {sink} has batch {written} of another run, and the checkpoint {checkpoint}"
+            f" {whose}: Spark would drop all batches up to that one. Use the checkpoint that wrote"
+            f" it, {remedy}"
+        )
+    if written < 0 and begun < 0 and (strange := next(_data_files(sink), None)):
+        raise InvalidState(
+            f"the sink {sink} has files of something else, as {os.path.relpath(strange, sink)}:"
+            f" {remedy}"
+        )
+    if written < done:
+        has = f"ends with batch {written}" if written >= 0 else "has no batch"
+        return [
+            f"the checkpoint has batches up to {done} as written, but the sink {sink} {has}: it"
+            " gets later rows only; for all rows, start with a new checkpoint"
+        ]
+    return []
+
+
+def mark_sink(job: Job) -> None:
+    """Write down which sink a checkpoint has, relative to it, so that both can be moved."""
+    if job.sink.format not in _FILE_SINKS or "://" in job.sink.path or not job.checkpoint:
+        return
+    with open(os.path.join(job.checkpoint, _MARK), "w", encoding="utf-8") as file:
+        file.write(os.path.relpath(job.sink.path, job.checkpoint))
+
+
+_MARK = "watchline-sink"
+
+
+def _marked_sink(checkpoint: str) -> str:
+    try:
+        with open(os.path.join(checkpoint, _MARK), encoding="utf-8") as file:
+            place = file.read()
+    except FileNotFoundError:
+        return ""
+    return os.path.normpath(os.path.join(checkpoint, place)) if place else ""
+
+
+def _same_place(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _last(log: str) -> int:
+    """The newest batch in one of Spark's logs, -1 if there is none."""
+    if not os.path.isdir(log):
+        return -1
+    numbers = (name.partition(".")[0] for name in os.listdir(log))
+    return max((int(n) for n in numbers if n.isdigit()), default=-1)
+
+
+# --- the columns of files
+
+
+def check_columns(job: Job, catalog: Catalog) -> None:
+    """Refuse files that lack a declared column, or have it with a type that cannot be read as it.
+
+    Looks at one file: the newest release of a writer is seen when its files are not mixed with
+    older ones. A folder without files passes.
+    """
+    for name, source in job.sources.items():
+        if source.schema or "://" in source.path or source.format not in _READERS:
+            continue
+        file = next(_data_files(source.path), None)
+        if file is None:
+            continue
+        stream = catalog.stream(name)
+        wrong = _READERS[source.format](file, source, stream)
+        if wrong:
+            raise SchemaMismatch(f"{file} does not fit stream {name!r}: " + "; ".join(wrong))
+
+
+def _data_files(folder: str) -> Iterator[str]:
+    """Files as Spark sees them: not those whose name begins with _ or a dot."""
+    if os.path.isfile(folder):
+        yield folder
+        return
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(("_", ".")) or "=" in f)
+        for name in sorted(files):
+            if not name.startswith(("_", ".")):
+                yield os.path.join(place, name)
+
+
+def _partitions(file: str, source: Source) -> list[str]:
+    """Columns that the names of folders give: `day=1/`."""
+    parts = os.path.relpath(file, source.path).split(os.sep)[:-1]
+    return [part.partition("=")[0] for part in parts if "=" in part]
+
+
+def _missing(stream: Stream, columns: list[str]) -> list[str]:
+    found = {name.casefold() for name in columns}
+    return [
+        f"column {a.name!r} ({a.type.value}) is missing{_instead(a.name, columns)}"
+        for a in stream.attributes
+        if a.name.casefold() not in found
+    ]
+
+
+def _instead(name: str, columns: list[str]) -> str:
+    near = _near(name, columns)
+    return f"; there is {near!r}: rename it, or declare that name" if near else hint(name, columns)
+
+
+def _near(name: str, columns: list[str]) -> str:
+    """The column that was probably meant: a similar word, or a longer or shorter form of it."""
+    similar = get_close_matches(name, columns, n=1)
+    longer = [c for c in columns if c.startswith(name) or (len(c) > 1 and name.startswith(c))]
+    return (similar or longer or [""])[0]
+
+
+def _typed_columns(file: str, source: Source, stream: Stream) -> list[str]:
+    """Parquet and ORC: names and types stand in the file."""
+    import pyarrow as pa
+
+    try:
+        if source.format == "parquet":
+            import pyarrow.parquet as pq
+
+            schema = pq.read_schema(file)
+        else:
+            from pyarrow import orc
+
+            schema = orc.ORCFile(file).schema
+    except (pa.ArrowException, OSError) as error:
+        return [f"it is not {source.format}: {error}"]
+    given = _partitions(file, source)
+    types = {field.name.casefold(): field.type for field in schema}
+    wrong = _missing(stream, [*schema.names, *given])
+    for a in stream.attributes:
+        kind = types.get(a.name.casefold())
+        if kind is not None and not _fits(kind, a.type):
+            wrong.append(f"column {a.name!r} is {kind}, not {a.type.value}")
+    return wrong
+
+
+def _fits(kind: object, declared: Type) -> bool:
+    """Whether Spark reads a column of this Arrow type as the declared one."""
+    from pyarrow import types as of
+
+    if of.is_dictionary(kind):
+        kind = kind.value_type  # type: ignore[attr-defined]
+    small = of.is_integer(kind) and kind.bit_width <= 32  # type: ignore[attr-defined]
+    accepted = {
+        Type.DOUBLE: of.is_float64(kind) or of.is_float32(kind) or small,
+        Type.BIGINT: of.is_integer(kind),
+        Type.STRING: of.is_string(kind) or of.is_large_string(kind) or of.is_binary(kind),
+        Type.BOOLEAN: of.is_boolean(kind),
+        Type.TIMESTAMP: of.is_timestamp(kind),
+    }
+    return bool(accepted[declared])
+
+
+def _csv_columns(file: str, source: Source, stream: Stream) -> list[str]:
+    """CSV: Spark reads columns by their place, whatever a header says, unless told otherwise."""
+    options = {key.casefold(): str(value) for key, value in source.options.items()}
+    separator = options.get("sep", options.get("delimiter", ","))
+    if file.endswith((".gz", ".bz2", ".zst")) or len(separator) != 1:
+        return []
+    with open(file, encoding=options.get("encoding", "utf-8-sig"), errors="replace") as lines:
+        first = [cell.strip() for cell in next(csv.reader(lines, delimiter=separator), [])]
+    declared = [a.name for a in stream.attributes if a.name not in _partitions(file, source)]
+    if options.get("header", "false").casefold() != "true":
+        few = first and len(first) < len(declared)
+        return [f"its first row has {len(first)} columns, not {len(declared)}"] if few else []
+    if not first or (wrong := _missing(stream, [*first, *_partitions(file, source)])):
+        return wrong if first else []
+    by_name = options.get("enforceschema", "true").casefold() == "false"
+    in_order = [n.casefold() for n in first[: len(declared)]] == [n.casefold() for n in declared]
+    if by_name or in_order:
+        return []
+    return [
+        f"its columns are {', '.join(first)}, and Spark reads them by place, as"
+        f" {', '.join(declared)}: declare the stream in the order of the file"
+    ]
+
+
+def _json_columns(file: str, source: Source, stream: Stream) -> list[str]:
+    """JSON: a field may be left out of a row, so only what no row can do without must be there."""
+    options = {key.casefold(): str(value).casefold() for key, value in source.options.items()}
+    if file.endswith((".gz", ".bz2", ".zst")) or options.get("multiline") == "true":
+        return []
+    keys: dict[str, None] = {}
+    with open(file, encoding="utf-8-sig", errors="replace") as lines:
+        for line in islice(lines, _SAMPLE_LINES):
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            keys |= dict.fromkeys(row if isinstance(row, dict) else ())
+    if not keys:
+        return []
+    needed = {stream.object, stream.time, *(stream.point or ())}
+    columns = [*keys, *_partitions(file, source)]
+    declared = {a.name.casefold() for a in stream.attributes}
+    undeclared = [key for key in columns if key.casefold() not in declared]
+    found = {key.casefold() for key in columns}
+    return [
+        f"no row of the first {_SAMPLE_LINES} has {a.name!r}{_instead(a.name, undeclared)}"
+        for a in stream.attributes
+        if a.name.casefold() not in found and (a.name in needed or _near(a.name, undeclared))
+    ]
+
+
+_READERS = {
+    "parquet": _typed_columns,
+    "orc": _typed_columns,
+    "csv": _csv_columns,
+    "json": _json_columns,
+}

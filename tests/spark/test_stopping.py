@@ -1,0 +1,139 @@
+"""Signals to the process group: a clean stop, a quiet terminal, nothing left, and a restart."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.ledgers import fleet, same
+from tests.spark.test_changes_run import (
+    FILES,
+    FOREVER,
+    KIND,
+    ROWS,
+    command,
+    environment,
+    prepared,
+    right,
+    written,
+)
+from watchline.spark.sink import committed_files
+
+NOISE = ("Traceback", "ERROR", "WARN", "Exception", "Aborted")
+
+
+class Running:
+    """`watchline run` in a process group of its own, whose descendants are known by a mark."""
+
+    def __init__(self, folder: Path, mark: str):
+        self.mark = f"WATCHLINE_TEST_MARK={mark}".encode()
+        self.output = folder / f"{mark}.output"
+        with open(self.output, "w") as file:
+            self.process = subprocess.Popen(
+                command(folder, "run"),
+                stdout=file,
+                stderr=file,
+                env={**environment(), "WATCHLINE_TEST_MARK": mark},
+                start_new_session=True,
+            )
+
+    def await_text(self, text: str) -> None:
+        until = time.monotonic() + 240
+        while text not in self.output.read_text():
+            assert self.process.poll() is None, self.output.read_text()
+            assert time.monotonic() < until, self.output.read_text()
+            time.sleep(0.1)
+
+    def signal(self, number: int) -> str:
+        """Signal the group; what was printed by the end."""
+        os.killpg(self.process.pid, number)
+        assert self.process.wait(120) == 0, self.output.read_text()
+        until = time.monotonic() + 60
+        while left := self.left():
+            assert time.monotonic() < until, left
+            time.sleep(0.2)
+        told = self.output.read_text()
+        assert not [word for word in NOISE if word in told], told
+        return told
+
+    def left(self) -> list[str]:
+        """The command lines of descendants that still run."""
+        return [told for process in Path("/proc").iterdir() if (told := self._mine(process))]
+
+    def _mine(self, process: Path) -> str:
+        try:
+            mine = self.mark in (process / "environ").read_bytes().split(b"\0")
+            return (process / "cmdline").read_text() if mine else ""
+        except OSError:
+            return ""
+
+
+def test_stopped_at_any_moment_and_restarted(tmp_path: Path) -> None:
+    """While Spark starts, while a batch runs, while idle: and the sink is what it should be."""
+    folder = prepared(tmp_path)
+    (folder / "job.toml").write_text(FOREVER)
+    starting = Running(folder, "starting")
+    starting.await_text("starting Spark")
+    assert "stopped: before the first batch" in starting.signal(signal.SIGTERM)
+    busy = Running(folder, "busy")
+    busy.await_text("batch ")
+    assert "stopped: " in busy.signal(signal.SIGTERM)
+    idle = Running(folder, "idle")
+    wanted = right(fleet(FILES * ROWS, KIND))
+    until = time.monotonic() + 240
+    while not committed_files(str(folder / "out")) or len(written(folder)) < len(wanted):
+        assert time.monotonic() < until
+        assert idle.process.poll() is None, idle.output.read_text()
+        time.sleep(0.2)
+    assert "stopped: " in idle.signal(signal.SIGINT)
+    same(written(folder), wanted)
+
+
+SCRIPT = """
+import sys
+import watchline as wl
+from watchline.config import load
+from watchline.spark import job
+folder = sys.argv[1]
+spark = wl.session("local[1]", **{"spark.driver.memory": "512m"})
+query = job.start(spark, load(f"{folder}/job.toml"))
+while not job.progress(query, -1):
+    query.awaitTermination(0.2)
+if sys.argv[2] == "stop":
+    query.stop()
+print("the end")
+"""
+
+
+@pytest.mark.parametrize("how", ["stop", "leave"])
+def test_a_script_that_ends_prints_nothing_of_spark(tmp_path: Path, how: str) -> None:
+    """With the query stopped or left running: neither the start nor the end of Spark is seen."""
+    folder = prepared(tmp_path)
+    (folder / "job.toml").write_text(FOREVER)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder), how],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the end\n", "")
+
+
+def test_a_jvm_that_does_not_start_says_why() -> None:
+    code = """
+import watchline as wl
+try:
+    wl.session("local[1]", **{"spark.driver.memory": "1x"})
+except wl.EngineError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Spark's JVM did not start: Invalid maximum heap size: -Xmx1x" in done.stdout
