@@ -30,7 +30,7 @@ from watchline.cli import cli
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-SECONDS = 600
+SECONDS = 1_800
 # What no command prints that ends well.
 DEPTHS = re.compile(r"Traceback|\bERROR\b|\bWARN(?:ING)?\b|\w+Exception\b")
 # Targets that no test of this file runs, and why.

@@ -118,7 +118,8 @@ def _no_commits(after: int, upto: int) -> list[Any]:
 def _batches(rows: pa.Table) -> Iterator[pa.Table]:
     cuts = np.linspace(0, rows.num_rows, BATCHES + 1).astype(int).tolist()
     for start, end in pairwise(cuts):
-        yield rows.slice(start, end - start)
+        if start < end:
+            yield rows.slice(start, end - start)
 
 
 def _processed(
