@@ -31,7 +31,7 @@ from bench.peers import Contestant, Pairs, own
 from bench.race import Entry, raced
 from bench.report import NOT_INSTALLED, amount, attempt, failure_row, once_a_run, publish, table
 from bench.selections import workload
-from bench.spatial_race import OURS, require
+from bench.spatial_race import OURS
 from bench.workloads import Doubles, Workload
 
 # Queries and rows: what the rivals can do in seconds and in a few GiB.
@@ -57,7 +57,6 @@ class Peers:
 
 @once_a_run
 def measured(attributes: int, n: int, rows: int) -> Peers:
-    require(OURS)
     w = workload(n, attributes, rows)
     every = numba.config.NUMBA_NUM_THREADS
     everyone = [ours(1), ours(every), built_anew(), _duckdb(), _polars("in-memory")]

@@ -15,14 +15,13 @@ from bench.memory import mib
 from bench.race import clocked
 from bench.report import amount, number, say, table
 from bench.selections import ABOVE, BELOW, print_of, selections, uniform, workload
-from bench.spatial_race import KINDS, OURS, RIVALS, Outcome, Scale, raced, require
+from bench.spatial_race import KINDS, OURS, RIVALS, Outcome, Scale, raced
 from bench.workloads import Doubles, Fingerprint, Workload
 
 CHANGING = tuple(kind for kind in KINDS if kind != "twophase")
 
 
 def dynamic(quick: bool, _: Path) -> Iterator[str]:
-    require(*KINDS)
     numba.set_num_threads(1)
     yield from singly(quick)
     yield from in_bulk(quick)

@@ -10,7 +10,7 @@ from bench import plots
 from bench.plots import Line, Panel
 from bench.report import number, once_a_run, publish, table
 from bench.selections import workload
-from bench.spatial_race import KINDS, STRONGEST, Outcome, Scale, raced, require, scale_of
+from bench.spatial_race import STRONGEST, Outcome, Scale, raced, scale_of
 from bench.sweeps import Measure, Sweep
 from bench.workloads import Workload
 
@@ -59,7 +59,6 @@ def swept(
     case: Callable[[int], Workload],
     scale: Scale,
 ) -> Figure:
-    require(*KINDS)
     outcomes = [raced(case(x), scale) for x in xs]
     series: dict[str, list[Measure | None]] = {
         who: [outcome.measures[who] for outcome in outcomes] for who in outcomes[0].measures

@@ -28,7 +28,6 @@ from bench.report import agreed, attempt, in_turn, say
 from bench.selections import print_of
 from bench.sweeps import Measure
 from bench.workloads import Doubles, Fingerprint, Workload, fingerprint
-from watchline.errors import InvalidQuery
 
 OURS = "spatialjoin"
 RIVALS = ("ibs", "counting", "twophase", "scan")
@@ -94,23 +93,6 @@ class Runner:
         each = [s / self.rows * 1e9 for s in self.seconds]
         size = self.index.nbytes if self.index is not None else 0
         return Measure(size, min(each), median=statistics.median(each))
-
-
-def require(*kinds: str) -> None:
-    """Ends the program if an index is not there."""
-    for kind in kinds:
-        if not exists(kind):
-            raise SystemExit(
-                f"this part needs the index {kind!r}, which wl.index does not have yet"
-            )
-
-
-def exists(kind: str) -> bool:
-    try:
-        wl.index.build(kind, np.zeros((1, 4)), np.ones((1, 4)))
-    except InvalidQuery:
-        return False
-    return True
 
 
 def raced(w: Workload, scale: Scale) -> Outcome:

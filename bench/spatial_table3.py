@@ -13,7 +13,7 @@ import watchline as wl
 from bench.race import clocked
 from bench.report import say, table
 from bench.selections import print_of, workload
-from bench.spatial_race import OURS, Scale, require, scale_of
+from bench.spatial_race import OURS, Scale, scale_of
 from bench.workloads import Doubles
 
 SIZES = (64, 128, 256, 512, 1_024)
@@ -28,7 +28,6 @@ PAPER = {
 
 
 def table3(quick: bool, _: Path) -> Iterator[str]:
-    require(OURS)
     numba.set_num_threads(1)
     scale = scale_of(quick)
     yield "## Table 3: rows in a data cluster (N_dc)"

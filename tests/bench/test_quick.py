@@ -28,7 +28,7 @@ MODULES = {
     "joins": ("Figure 18", "Pieces", "different sizes", "equi-join on Spark", "by inequality"),
     "matches": ("100 bands", "bands by symbol", "A: 1,000 ranges", "broadcast range join /"),
     "moving": (
-        "Squares that stay", "What moves or ranks", "on roads", "## Response", "## How fine the grid is",
+        "Squares that stay", "What moves or ranks", "on roads", "## Response", "How fine the grid",
         "## Shared, and each query alone", "WHERE or a join", "## On Spark", "crossings / grid",
     ),
     "shedding": (
