@@ -5,7 +5,7 @@ state.py    the fold of the log, the views that callers get
 boxes.py    bulk registrations as columns
 log.py      the Delta table underneath, and its twin in memory
 guard.py    a record of the newest commit, by which damage is noticed
-repair.py   checking a catalog's files, and mending them
+mending.py  checking a catalog's files, and mending them
 codec.py    the model as JSON
 explain.py  EXPLAIN QUERY
 """
@@ -13,7 +13,7 @@ explain.py  EXPLAIN QUERY
 from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.catalog import Catalog, CatalogLike, opened_catalog
 from watchline.catalog.codec import dumps as definition_of
-from watchline.catalog.repair import Health, check, repair
+from watchline.catalog.mending import Health, check, repair
 from watchline.catalog.state import Commit, Entry, Queries
 
 __all__ = [
