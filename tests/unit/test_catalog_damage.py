@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,8 +17,8 @@ from click.testing import CliRunner
 import watchline as wl
 from tests.conftest import TICKS
 from tests.unit.test_catalog_storage import race
-from watchline.catalog import Catalog, check, log, repair
-from watchline.catalog.guard import RECORD, fault_of
+from watchline.catalog import Catalog, check, log, mending, repair
+from watchline.catalog.guard import RECORD, fault_of, replace_file
 from watchline.catalog.log import MERGE_FILES, DeltaLog
 from watchline.cli import cli
 from watchline.spark.frames import reference
@@ -285,7 +286,7 @@ def test_going_back_never_uses_a_number_again(path: Path, size: int | None) -> N
     with pytest.raises(wl.UnknownVersion, match=f"versions 0 to {VERSION - 1} can"):
         repair(str(path), VERSION)
     new = repair(str(path), VERSION - 2)
-    assert new == VERSION + 1
+    assert new == VERSION + 2
     for catalog in (Catalog(path), reader):
         assert sorted(catalog.queries().ids()) == [f"q{i}" for i in range(QUERIES - 2)]
         assert catalog.version == new
@@ -293,6 +294,66 @@ def test_going_back_never_uses_a_number_again(path: Path, size: int | None) -> N
             catalog.queries(VERSION - 1)
     assert Catalog(path).execute(CREATE.format("new")) == new + 1 == reader.version
     assert check(str(path)).is_sound
+
+
+def test_going_back_by_as_little_as_possible(path: Path) -> None:
+    newest(path).unlink()
+    assert repair(str(path), VERSION - 1) == VERSION + 1
+    catalog = Catalog(path)
+    assert (catalog.version, len(catalog.queries())) == (VERSION + 1, QUERIES - 1)
+    assert catalog.execute(CREATE.format("new")) == VERSION + 2
+    assert check(str(path)).is_sound
+
+
+def test_going_back_from_damage_in_the_middle(path: Path) -> None:
+    entries(path)[3].write_bytes(b"")
+    with pytest.raises(wl.CatalogDamaged, match=r"repair --to 2"):
+        repair(str(path))
+    assert repair(str(path), 2) == VERSION + 1
+    catalog = Catalog(path)
+    assert list(catalog.queries().ids()) == ["q0"]
+    assert catalog.execute(CREATE.format("q1")) == VERSION + 2
+    assert len(list((path / "_damaged").iterdir())) == 3
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_a_repair_that_was_killed_is_completed(
+    path: Path, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each of its steps the catalog is still refused, or repaired."""
+    entries(path)[-2].write_bytes(b"")
+    done = 0
+
+    def replaced(path: str, content: bytes) -> None:
+        nonlocal done
+        if done == steps:
+            raise KeyboardInterrupt
+        done += 1
+        replace_file(path, content)
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(mending, "replace_file", replaced)
+        repair(str(path), VERSION - 2)
+    assert done == steps
+    if steps < 3:
+        with pytest.raises(wl.CatalogDamaged):
+            Catalog(path)
+        repair(str(path), VERSION - 2)
+    catalog = Catalog(path)
+    assert catalog.version > VERSION
+    assert len(catalog.queries()) == QUERIES - 2
+    assert check(str(path)).is_sound
+
+
+def test_an_entry_is_not_put_back_without_its_data(path: Path) -> None:
+    """As in a copy that was made while somebody wrote: the record is newer than the rest."""
+    added = json.loads(newest(path).read_text().split("\n")[1])["add"]["path"]
+    newest(path).unlink()
+    (path / added).unlink()
+    assert check(str(path)).restorable is None
+    with pytest.raises(wl.CatalogDamaged, match=f"go back to version {VERSION - 1} for good"):
+        repair(str(path))
+    assert repair(str(path), VERSION - 1) == VERSION + 1
 
 
 def test_a_sound_catalog_is_left_alone(path: Path) -> None:

@@ -5,7 +5,7 @@ state.py    the fold of the log, the views that callers get
 boxes.py    bulk registrations as columns
 log.py      the Delta table underneath, and its twin in memory
 guard.py    a record of the newest commit, by which damage is noticed
-repair.py   checking a catalog's files, and mending them
+mending.py  checking a catalog's files, and mending them
 codec.py    the model as JSON
 answering.py  which queries a call answers, and what is told about the others
 selecting.py  the columns that all queries of a call select
@@ -16,7 +16,7 @@ from watchline.catalog.answering import Call, Unanswered, all_ids, unanswered, w
 from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.catalog import Catalog, CatalogLike, opened_catalog
 from watchline.catalog.codec import dumps as definition_of
-from watchline.catalog.repair import Health, check, repair
+from watchline.catalog.mending import Health, check, repair
 from watchline.catalog.selecting import agreed
 from watchline.catalog.state import Commit, Entry, Queries
 

@@ -39,6 +39,10 @@ class Record:
     version: int
     text: str
 
+    def as_bytes(self) -> bytes:
+        made = json.dumps(asdict(self)).encode()
+        return made + b"\n" + _checksum(made)
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -88,8 +92,8 @@ class Guard:
             self._whole = entry, _state(entry_path(self.folder, entry))
             older = self.recorded(catalog_id)
             if older is None or older.entry < entry:
-                made = json.dumps(asdict(Record(catalog_id, entry, version, text))).encode()
-                _overwrite(os.path.join(self.folder, RECORD), made + b"\n" + _checksum(made))
+                made = Record(catalog_id, entry, version, text)
+                _overwrite(os.path.join(self.folder, RECORD), made.as_bytes())
 
     def is_unchanged(self, entry: int) -> bool:
         """Whether the file of this entry is the one that was found whole."""
@@ -102,7 +106,8 @@ class Guard:
     def fault(self, record: Record | None, entry: int) -> Fault | None:
         """What is wrong with the newest entry that Delta found, or with its being the newest."""
         if record is not None and record.entry > entry:
-            return fault_of(self.folder, record.entry, record)
+            lost = fault_of(self.folder, record.entry, record)
+            return lost or Fault(entry + 1, "is passed over by Delta")
         if self.is_unchanged(entry):
             return None
         state = _state(entry_path(self.folder, entry))
@@ -179,12 +184,12 @@ def _checksum(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def replace_file(path: str, text: str) -> None:
+def replace_file(path: str, content: bytes) -> None:
     """Put a durable file in the place of another, whole."""
     descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix="_new-")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
@@ -192,15 +197,25 @@ def replace_file(path: str, text: str) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def entries_of(folder: str) -> set[int]:
+    """The numbers of the entries that are there, damaged or not."""
+    names = os.listdir(os.path.join(folder, LOG))
+    return {int(n[:20]) for n in names if n.endswith(".json") and n[:20].isdigit()}
 
 
 def faults(folder: str, record: Record | None) -> Iterator[Fault]:
     """All entries since the newest checkpoint that are damaged or missing."""
     names = os.listdir(os.path.join(folder, LOG))
-    entries = {int(n[:20]) for n in names if n.endswith(".json") and n[:20].isdigit()}
     checkpoints = [int(n[:20]) for n in names if ".checkpoint" in n and n[:20].isdigit()]
     first = max(checkpoints, default=-1) + 1
-    last = max(entries | ({record.entry} if record else set()), default=-1)
+    last = max(entries_of(folder) | ({record.entry} if record else set()), default=-1)
     for entry in range(min(first, last), last + 1):
         if entry >= 0 and (found := fault_of(folder, entry, record)) is not None:
             yield found

@@ -35,7 +35,7 @@ MERGED_BYTES = 16 * 2**20
 CLEAN_VERSIONS = 1_024
 
 _NAME = "watchline catalog"
-_OLDEST = "watchline oldest"
+OLDEST = "watchline oldest"
 _CONFIGURATION = {
     "delta.deletedFileRetentionDuration": "interval 1 minutes",
 }
@@ -293,7 +293,7 @@ class DeltaLog:
         """The oldest and newest version of the snapshot we hold."""
         # Looking up a transaction costs milliseconds: only when the table has moved.
         if self._versions[0] != self._table.version():
-            marks = self._mark(_OLDEST), self._mark(TRANSACTION)
+            marks = self._mark(OLDEST), self._mark(TRANSACTION)
             self._versions = self._table.version(), marks
         return self._versions[1]
 
@@ -381,12 +381,12 @@ class DeltaLog:
         if newest != version or not self._is_snapshot_on_disk():
             raise Conflict
         # Claiming the newest version again fails if another writer claims the next one meanwhile.
-        self._write(rows, "overwrite", {TRANSACTION: newest, _OLDEST: oldest})
+        self._write(rows, "overwrite", {TRANSACTION: newest, OLDEST: oldest})
 
     def replace(self, rows: pa.Table, version: int) -> None:
         """Let these rows be all there is, at a version that no other writer may have claimed; the
         versions before it are forgotten."""
-        self._write(rows, "overwrite", {TRANSACTION: version, _OLDEST: version})
+        self._write(rows, "overwrite", {TRANSACTION: version, OLDEST: version})
 
     def _write(self, rows: pa.Table, mode: str, marks: dict[str, int]) -> None:
         from deltalake import CommitProperties, Transaction, write_deltalake

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,12 +30,13 @@ from watchline.catalog.guard import (
     Fault,
     Guard,
     Record,
+    entries_of,
     entry_path,
     faults,
     read_entry,
     replace_file,
 )
-from watchline.catalog.log import SCHEMA, DeltaLog, local_folder
+from watchline.catalog.log import OLDEST, DeltaLog, local_folder
 from watchline.errors import CatalogDamaged, CatalogError, InvalidQuery, UnknownVersion
 
 # Damaged entries are kept here.
@@ -73,8 +75,9 @@ def check(path: str, storage_options: dict[str, str] | None = None) -> Health:
         if not os.path.isdir(os.path.join(folder or "", "_delta_log")):
             raise
         told = told or [str(error)]
-    restorable = record.version if record and _is_all_recorded(found) else None
-    return Health(tuple(told), _newest_whole(folder, found), restorable)
+    whole = _newest_whole(folder, found)
+    restorable = record.version if record and _can_restore(folder, record, found) else None
+    return Health(tuple(told), whole, restorable)
 
 
 def repair(path: str, to: int | None = None) -> int:
@@ -89,12 +92,12 @@ def repair(path: str, to: int | None = None) -> int:
     record, found = _looked_at(folder, path)
     if to is not None:
         return _go_back(path, folder, to, record, found)
-    if found and not _is_all_recorded(found):
+    if found and not _can_restore(folder, record, found):
         raise _lost(path, found[0], _newest_whole(folder, found))
     for fault in found:
         assert record is not None
         _set_aside(folder, fault.entry)
-        replace_file(entry_path(folder, fault.entry), record.text)
+        replace_file(entry_path(folder, fault.entry), record.text.encode())
     return _read_all(path)
 
 
@@ -125,8 +128,13 @@ def _looked_at(folder: str, path: str) -> tuple[Record | None, tuple[Fault, ...]
         raise CatalogError(f"the catalog at {path} cannot be read: {error}") from error
 
 
-def _is_all_recorded(found: tuple[Fault, ...]) -> bool:
-    return bool(found) and all(fault.recorded for fault in found)
+def _can_restore(folder: str | None, record: Record | None, found: tuple[Fault, ...]) -> bool:
+    """Whether the record has all that is lost, and the data files that it names are there."""
+    if folder is None or record is None or not found or not all(f.recorded for f in found):
+        return False
+    actions = [json.loads(line) for line in record.text.split("\n") if line]
+    files = [unquote(action["add"]["path"]) for action in actions if "add" in action]
+    return all(os.path.exists(os.path.join(folder, file)) for file in files)
 
 
 def _newest_whole(folder: str | None, found: tuple[Fault, ...]) -> int | None:
@@ -156,43 +164,49 @@ def _go_back(
         )
     if not found[0].entry:
         raise _lost(path, found[0], None)
-    rows, whole, oldest = _rows_before(path, folder, found[0].entry)
+    first = found[0].entry
+    before = DeltaLog.at_entry(path, folder, first - 1)
+    oldest, whole = before.known_versions()
     if not oldest <= to <= whole:
         raise UnknownVersion(f"version {to} cannot be read: versions {oldest} to {whole} can")
-    used = max(
+    rows = before.read(0, to)
+    entries = {first, *(entry for entry in entries_of(folder) if entry > first)}
+    new = 1 + max(
         # Each lost entry may have claimed a version.
         whole + len(found),
         record.version if record else 0,
-        *_claimed(folder, found),
+        *_claimed(folder, entries),
         *_written(folder),
     )
-    for fault in found:
-        _set_aside(folder, fault.entry)
-        # The number of an entry is not used again either: a reader may have it in memory.
-        replace_file(entry_path(folder, fault.entry), _nothing_done())
-    if os.path.exists(os.path.join(folder, RECORD)):
-        os.unlink(os.path.join(folder, RECORD))
-    kept = rows.filter(pc.less_equal(rows["version"], to))
-    DeltaLog(path, create=False).replace(kept, used + 1)
-    return used + 1
+    _claim(Record(before.id, first, new, _entry_text(new)), folder, entries)
+    if to == whole:
+        return _read_all(path)
+    DeltaLog(path, create=False).replace(rows, new + 1)
+    return new + 1
 
 
-def _rows_before(path: str, folder: str, entry: int) -> tuple[pa.Table, int, int]:
-    """All rows before an entry, the newest version of them, and the oldest that is kept."""
-    log = DeltaLog.at_entry(path, folder, entry - 1)
-    oldest, newest = log.known_versions()
-    return log.read(0, newest) if newest else SCHEMA.empty_table(), newest, oldest
+def _claim(claim: Record, folder: str, entries: set[int]) -> None:
+    """Let the log end with a claim of a new version, and the record with a copy of it.
+
+    The catalog is refused until the last step, and where that is not reached, `repair` takes it.
+    The numbers of entries are not used again: a reader may have the old ones in memory.
+    """
+    for entry in entries:
+        _set_aside(folder, entry)
+    replace_file(os.path.join(folder, RECORD), claim.as_bytes())
+    for entry in sorted(entries - {claim.entry}, reverse=True):
+        replace_file(entry_path(folder, entry), _entry_text().encode())
+    replace_file(entry_path(folder, claim.entry), claim.text.encode())
 
 
-def _claimed(folder: str, found: tuple[Fault, ...]) -> list[int]:
-    """Versions that entries from the first damaged one on have claimed, as far as texts tell."""
+def _claimed(folder: str, entries: set[int]) -> list[int]:
+    """Versions that these entries have claimed, as far as their texts tell."""
     claimed: list[int] = []
-    for name in os.listdir(os.path.join(folder, "_delta_log")):
-        if name.endswith(".json") and name[:20].isdigit() and int(name[:20]) >= found[0].entry:
-            text = read_entry(folder, int(name[:20]))
-            claims = re.findall(r'"appId":"watchline","version":(\d+)', text)
-            # The statistics of a file have the versions in it, also where its claim is cut off.
-            claimed += map(int, claims + re.findall(r'\\"version\\":(\d+)', text))
+    for entry in entries & entries_of(folder):
+        text = read_entry(folder, entry)
+        claims = re.findall(rf'"appId":"{TRANSACTION}","version":(\d+)', text)
+        # The statistics of a file have the versions in it, also where its claim is cut off.
+        claimed += map(int, claims + re.findall(r'\\"version\\":(\d+)', text))
     return claimed
 
 
@@ -213,10 +227,14 @@ def _set_aside(folder: str, entry: int) -> None:
         shutil.copy2(source, os.path.join(folder, DAMAGED, name))
 
 
-def _nothing_done() -> str:
+def _entry_text(version: int | None = None) -> str:
+    """An entry of Delta's log that does nothing, or claims a version and forgets those before."""
     information: dict[str, Any] = {
         "timestamp": time.time_ns() // 1_000_000,
         "operation": "WATCHLINE REPAIR",
         "operationParameters": {},
     }
-    return json.dumps({"commitInfo": information})
+    marks = [] if version is None else [TRANSACTION, OLDEST]
+    claims = [{"txn": {"appId": mark, "version": version}} for mark in marks]
+    actions = [{"commitInfo": information}, *claims]
+    return "\n".join(json.dumps(action, separators=(",", ":")) for action in actions)
