@@ -23,7 +23,7 @@ tour: setup  ## the language and the catalog, without Spark
 test: setup  ## run the tests
 	@.venv/bin/python -m pytest -n auto --dist loadfile
 
-compat: setup  ## a part of the Spark tests with the lowest and the highest PySpark; some ten minutes
+compat: setup  ## a part of the Spark tests with the lowest and the highest PySpark; takes long
 	@scripts/compat
 
 check: setup  ## style, types and layers

@@ -23,6 +23,8 @@ from watchline.names import hint
 # Formats that Spark's own file sink writes, with a list of committed files beside them.
 _FILE_SINKS = ("parquet", "json", "csv", "orc", "text", "avro")
 _SAMPLE_LINES = 200
+# The file in a checkpoint that names its sink.
+_MARK = "watchline-sink"
 
 
 def check_run(job: Job, catalog: Catalog) -> list[str]:
@@ -32,6 +34,7 @@ def check_run(job: Job, catalog: Catalog) -> list[str]:
 
 
 def check_replay(job: Job, catalog: Catalog) -> None:
+    """The same for a batch, whose sink must not be there yet."""
     check_columns(job, catalog)
     path = job.sink.path
     if path and job.sink.format in _FILE_SINKS and os.path.exists(path):
@@ -47,7 +50,7 @@ def check_replay(job: Job, catalog: Catalog) -> None:
 def check_sink(job: Job) -> list[str]:
     """Whether a file sink and the checkpoint are of one run; both know the last batch written."""
     sink, checkpoint = job.sink.path, job.checkpoint
-    if job.sink.format not in _FILE_SINKS or "://" in sink or "://" in checkpoint:
+    if not _is_local_file_sink(job):
         return []
     remedy = "name a new folder in [sink] 'path', or delete this one to start over"
     begun = _last(os.path.join(checkpoint, "offsets"))
@@ -81,13 +84,15 @@ def check_sink(job: Job) -> list[str]:
 
 def mark_sink(job: Job) -> None:
     """Write down which sink a checkpoint has, relative to it, so that both can be moved."""
-    if job.sink.format not in _FILE_SINKS or "://" in job.sink.path or not job.checkpoint:
+    if not _is_local_file_sink(job):
         return
     with open(os.path.join(job.checkpoint, _MARK), "w", encoding="utf-8") as file:
         file.write(os.path.relpath(job.sink.path, job.checkpoint))
 
 
-_MARK = "watchline-sink"
+def _is_local_file_sink(job: Job) -> bool:
+    places = (job.sink.path, job.checkpoint)
+    return job.sink.format in _FILE_SINKS and all(p and "://" not in p for p in places)
 
 
 def _marked_sink(checkpoint: str) -> str:
@@ -117,8 +122,8 @@ def _last(log: str) -> int:
 def check_columns(job: Job, catalog: Catalog) -> None:
     """Refuse files that lack a declared column, or have it with a type that cannot be read as it.
 
-    Looks at one file: the newest release of a writer is seen when its files are not mixed with
-    older ones. A folder without files passes.
+    Only the first file by name is compared, so this costs the same for any folder. A folder without
+    files passes.
     """
     for name, source in job.sources.items():
         if source.schema or "://" in source.path or source.format not in _READERS:

@@ -15,9 +15,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.spark.test_matches import QUERIES, TICKS, pairs_in_process, ticks
 from watchline.catalog import Catalog
+from watchline.config import load
+from watchline.errors import SchemaMismatch
+from watchline.spark import job as spark_job
 from watchline.spark.sink import committed_files
 
 JOB = """
@@ -164,6 +168,35 @@ def test_other_formats_and_another_catalog(folder: Path) -> None:
     assert done.returncode == 2
     assert "belongs to another catalog" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_source_without_the_declared_columns_is_refused(
+    folder: Path, spark: SparkSession
+) -> None:
+    """Before the checkpoint is made; Kafka's `value` fares alike, as long as nothing decodes it."""
+    source = '[source]\nformat = "rate"\n[sink]'
+    text = JOB[: JOB.index("[source]")] + source + JOB.partition("[sink]")[2]
+    (folder / "job.toml").write_text(text)
+    with pytest.raises(SchemaMismatch, match=r"column 'symbol' \(STRING\) is missing; there is"):
+        spark_job.start(spark, load(str(folder / "job.toml")))
+    assert not (folder / "checkpoint").exists()
+    assert not (folder / "out").exists()
+
+
+def test_a_used_sink_with_a_new_checkpoint(folder: Path) -> None:
+    """Spark would call its first batches written, and drop them."""
+    assert finish(folder, "run").returncode == 0
+    before = written(folder)
+    (folder / "job.toml").write_text(JOB.replace('"checkpoint"', '"new"'))
+    done = finish(folder, "run")
+    assert done.returncode == 2
+    assert "has batch 9 of another run, and the checkpoint" in done.stderr
+    assert not (folder / "new").exists()
+    # As it was, it goes on.
+    (folder / "job.toml").write_text(JOB)
+    pq.write_table(ticks(20, seed=9), folder / "in" / "new.parquet")
+    assert finish(folder, "run").returncode == 0
+    assert len(written(folder)) > len(before)
 
 
 MISTAKES = [

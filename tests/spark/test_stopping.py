@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,14 @@ class Running:
             assert time.monotonic() < until, self.output.read_text()
             time.sleep(0.1)
 
-    def signal(self, number: int) -> str:
-        """Signal the group; what was printed by the end."""
-        os.killpg(self.process.pid, number)
+    def signal(self, number: int, everyone: bool = False) -> str:
+        """Signal the group, or all descendants as systemd does; what was printed by the end."""
+        if everyone:
+            for process in self.left():
+                with suppress(ProcessLookupError):
+                    os.kill(int(process.name), number)
+        else:
+            os.killpg(self.process.pid, number)
         assert self.process.wait(120) == 0, self.output.read_text()
         until = time.monotonic() + 60
         while left := self.left():
@@ -62,16 +68,14 @@ class Running:
         assert not [word for word in NOISE if word in told], told
         return told
 
-    def left(self) -> list[str]:
-        """The command lines of descendants that still run."""
-        return [told for process in Path("/proc").iterdir() if (told := self._mine(process))]
+    def left(self) -> list[Path]:
+        """The descendants that still run, as folders of /proc."""
+        return [process for process in Path("/proc").glob("[0-9]*") if self._mine(process)]
 
-    def _mine(self, process: Path) -> str:
-        try:
-            mine = self.mark in (process / "environ").read_bytes().split(b"\0")
-            return (process / "cmdline").read_text() if mine else ""
-        except OSError:
-            return ""
+    def _mine(self, process: Path) -> bool:
+        with suppress(OSError):
+            return self.mark in (process / "environ").read_bytes().split(b"\0")
+        return False
 
 
 def test_stopped_at_any_moment_and_restarted(tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_stopped_at_any_moment_and_restarted(tmp_path: Path) -> None:
     assert "stopped: before the first batch" in starting.signal(signal.SIGTERM)
     busy = Running(folder, "busy")
     busy.await_text("batch ")
-    assert "stopped: " in busy.signal(signal.SIGTERM)
+    assert "stopped: " in busy.signal(signal.SIGINT)
     idle = Running(folder, "idle")
     wanted = right(fleet(FILES * ROWS, KIND))
     until = time.monotonic() + 240
@@ -91,7 +95,7 @@ def test_stopped_at_any_moment_and_restarted(tmp_path: Path) -> None:
         assert time.monotonic() < until
         assert idle.process.poll() is None, idle.output.read_text()
         time.sleep(0.2)
-    assert "stopped: " in idle.signal(signal.SIGINT)
+    assert "stopped: " in idle.signal(signal.SIGTERM, everyone=True)
     same(written(folder), wanted)
 
 

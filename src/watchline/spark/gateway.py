@@ -36,7 +36,7 @@ _KEPT_LINES = 20
 _SECONDS = 15.0
 
 
-class Errors(threading.Thread):
+class ErrorOutput(threading.Thread):
     """Passes on what a JVM writes to its standard error, except what every start writes."""
 
     def __init__(self) -> None:
@@ -63,9 +63,9 @@ class Errors(threading.Thread):
         return "; ".join(line for line in told if line and not _CHATTER.match(line.encode()))
 
 
-def launch(settings: dict[str, str]) -> tuple[Any, Errors]:
+def launch(settings: dict[str, str]) -> tuple[Any, ErrorOutput]:
     """A JVM with these settings, and its standard error; an `EngineError` tells why it failed."""
-    errors = Errors()
+    errors = ErrorOutput()
     errors.start()
     conf = SparkConf()
     conf.setAll(list(settings.items()))

@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -39,8 +41,8 @@ _LOCAL = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_LOG}",
 }
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def session(
@@ -57,23 +59,38 @@ def session(
     """
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app_name)
-    settings = dict(_SETTINGS)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has chosen the master
-    master = master or conf.get("spark.master") or (None if submitted else "local[*]")
-    if master is not None:
-        settings |= {"spark.master": master} | (_LOCAL if master.startswith("local") else {})
-    if shards is not None:
-        settings["spark.sql.shuffle.partitions"] = str(shards)
-    settings |= conf
+    own = {} if shards is None else {"spark.sql.shuffle.partitions": str(shards)}
+    settings = {"spark.app.name": app_name} | _settings(master, own | conf)
+    builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
-    if submitted or SparkContext._active_spark_context is not None:
+    if _submitted() or SparkContext._active_spark_context is not None:
         made = builder.getOrCreate()
     else:
-        made = _started(builder, settings | {"spark.app.name": app_name})
+        made = _started(builder, settings)
     made.sparkContext.setLogLevel("ERROR")
     return made
+
+
+def _submitted() -> bool:
+    """Whether spark-submit started the JVM and chose the master."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _settings(master: str | None, conf: Mapping[str, Any]) -> dict[str, str]:
+    """Ours, and a user's over them, as texts."""
+    given = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in conf.items()}
+    master = master or given.get("spark.master") or (None if _submitted() else "local[*]")
+    if master is None:
+        return _SETTINGS | given
+    if not master.startswith("local"):
+        return _SETTINGS | {"spark.master": master} | given
+    settings = _SETTINGS | _LOCAL | {"spark.master": master} | given
+    options = settings.get(_JAVA_OPTIONS, "")
+    if "-Dlog4j" not in options:
+        # Before a user's own options, so that those win.
+        options = f"-Dlog4j2.configurationFile=file:{_LOG} {options}".strip()
+    return settings | {_JAVA_OPTIONS: options}
 
 
 def _started(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSession:

@@ -1,0 +1,34 @@
+"""The settings of a session, as they are given to Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from watchline.spark.settings import _settings
+
+JAVA = "spark.driver.extraJavaOptions"
+
+
+@pytest.fixture(autouse=True)
+def _not_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+
+
+def test_a_users_java_options_stand_after_ours() -> None:
+    made = _settings("local[2]", {JAVA: "-Xss4m"})[JAVA]
+    assert made.startswith("-Dlog4j2.configurationFile=file:")
+    assert made.endswith(" -Xss4m")
+    own = "-Dlog4j2.configurationFile=file:mine"
+    assert _settings(None, {JAVA: own})[JAVA] == own
+
+
+def test_a_users_settings_win_and_are_texts() -> None:
+    made = _settings(None, {"spark.ui.enabled": True, "spark.x": 5})
+    assert (made["spark.ui.enabled"], made["spark.x"]) == ("true", "5")
+    assert made["spark.master"] == "local[*]"
+    assert JAVA not in _settings("spark://host:7077", {})
+
+
+def test_spark_submit_chooses_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert "spark.master" not in _settings(None, {})
