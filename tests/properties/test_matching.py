@@ -51,8 +51,10 @@ def found(matcher: PairMatcher, data: pa.Table) -> list[tuple[int, str]]:
 
 def found_by_users(matcher: Matcher, data: pa.Table) -> list[tuple[int, str]]:
     """The same from the public class, which gives rows and not their places."""
-    out = matcher.match(data.append_column("place", pa.array(range(data.num_rows))))
-    return sorted(zip(out["place"].to_pylist(), out["query_id"].to_pylist(), strict=True))
+    places = pa.array(range(data.num_rows), pa.int64())
+    rows = data.append_column("id", places).append_column("ts", places.cast(pa.timestamp("us")))
+    out = matcher.match(rows)
+    return sorted(zip(out["id"].to_pylist(), out["query_id"].to_pylist(), strict=True))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

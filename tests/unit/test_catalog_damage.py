@@ -223,6 +223,7 @@ def test_the_record_of_another_catalog_is_no_damage(path: Path, tmp_path: Path) 
     other.execute(TICKS)
     shutil.copy(path / RECORD, tmp_path / "other" / RECORD)
     assert Catalog(tmp_path / "other").version == 1
+    assert check(str(tmp_path / "other")).is_sound
 
 
 def test_compaction_and_cleaning_are_no_damage(path: Path) -> None:

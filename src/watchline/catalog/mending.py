@@ -119,13 +119,29 @@ def _lost(path: str, fault: Fault, whole: int | None) -> CatalogDamaged:
 
 
 def _looked_at(folder: str, path: str) -> tuple[Record | None, tuple[Fault, ...]]:
-    record = Guard(folder).recorded(None)
     try:
-        return record, tuple(faults(folder, record))
+        # Twice, if need be: others may have merged and cleaned files during the first look.
+        for _ in range(2):
+            record = Guard(folder).recorded(_id_of(folder))
+            found = tuple(faults(folder, record))
+            if not found:
+                break
+        return record, found
     except FileNotFoundError:
         raise CatalogError(f"there is no catalog at {path}") from None
     except OSError as error:
         raise CatalogError(f"the catalog at {path} cannot be read: {error}") from error
+
+
+def _id_of(folder: str) -> str | None:
+    """The id of the table, None if it cannot be opened: then any record counts."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return str(DeltaTable(folder).metadata().id)
+    except (OSError, DeltaError):
+        return None
 
 
 def _can_restore(folder: str | None, record: Record | None, found: tuple[Fault, ...]) -> bool:
