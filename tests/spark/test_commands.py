@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -92,7 +93,7 @@ def started(line: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, 9)
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
@@ -101,7 +102,7 @@ def run(line: str, folder: Path, meanwhile: dict[str, Callable[[], None]] | None
     waiting, printed = dict(meanwhile or {}), list[str]()
     with started(line, folder) as process:
         assert process.stdout is not None
-        watchdog = threading.Timer(SECONDS, process.kill)
+        watchdog = threading.Timer(SECONDS, os.killpg, (process.pid, signal.SIGKILL))
         watchdog.start()
         for text in process.stdout:
             printed.append(text)

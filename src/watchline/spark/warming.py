@@ -135,6 +135,11 @@ class Warming:
         """
         console = console or Console(stderr=True)
         began = time.monotonic()
+        self._show_until_done(console)
+        if said := self._outcome(time.monotonic() - began):
+            console.print(said, highlight=False, markup=False)
+
+    def _show_until_done(self, console: Console) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         plain = not console.is_terminal
         with Progress(*columns, console=console, transient=True, disable=plain) as progress:
@@ -144,14 +149,17 @@ class Warming:
                     text = f"compiling kernels, the first time only: {self.compiled}, {self.now}"
                     progress.update(task, description=text)
                 time.sleep(0.1)
-        failures = [process.failure for process in self._processes if process.failure]
-        if failures:
-            console.print(f"kernels compile in the first batch instead: {failures[0]}")
-        elif self._processes:
+
+    def _outcome(self, waited: float) -> str:
+        """What to say at the end: nothing where nothing was compiled."""
+        for process in self._processes:
+            if process.failure:
+                return f"kernels compile in the first batch instead: {process.failure}"
+        if self._processes:
             _mark(self._stamp)
-        if self.compiled:
-            waited = time.monotonic() - began
-            console.print(f"compiled {self.compiled} kernels; waited {waited:.1f} s for them")
+        if not self.compiled:
+            return ""
+        return f"compiled {self.compiled} kernels; waited {waited:.1f} s for them"
 
     def stop(self) -> None:
         for process in self._processes:
