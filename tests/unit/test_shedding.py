@@ -11,6 +11,7 @@ import pytest
 import watchline as wl
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Keep, Retention, Shed
+from watchline.tracking import blob
 from watchline.tracking.shedding import threshold_of
 from watchline.tracking.shrinking import STEPS, Sizes
 
@@ -487,6 +488,26 @@ def test_a_restored_tracker_sheds_on() -> None:
         assert other.stats() == {**stats, "query_bytes": other.stats()["query_bytes"]}
     assert one.stats()["forgotten"] > 0
     assert one.stats()["shed"] > 100
+
+
+def test_a_state_without_counts_is_read() -> None:
+    """That of a release which did not count answers of shadows, nor spared and forgotten ones."""
+    texts = [
+        f"{STREAM} RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 2",
+        "CREATE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 10, 10)",
+    ]
+    cat = wl.Catalog.of(texts)
+    t = wl.Tracker(cat, "cars")
+    t.process(at(*((i, i, 1) for i in range(5))))
+    head, tables = blob.unpack(t.snapshot())
+    for name in ("spared", "forgotten", "patience"):
+        del head[name]
+    older = wl.Tracker.restore(cat, "cars", blob.pack(head, tables[:-1]))
+    assert older.stats()["shadow"] == 3
+    for each in (t, older):
+        kept = each._objects["id"].to_pylist()
+        found = each.process(at(*((i, 50, 1) for i in kept), (0, 1, 1), second=1))
+        assert brief(found)[-1] == ("a", 1, 0, "shed")
 
 
 # --- what is forgotten
