@@ -37,7 +37,7 @@ from watchline.tracking.shrinking import LAST_STEP, WHOLE, Patience, Sizes, shru
 # and queries do not grow.
 ROOM = 0.75
 # So many shadows there may be for each object of MAX OBJECTS, and this part of MAX BYTES is theirs.
-SHADOWS, SHADOW_BYTES = 4, 0.5
+SHADOWS, SHADOW_BYTES = 10, 0.5
 
 
 class Visitors(NamedTuple):
