@@ -11,6 +11,7 @@ import pytest
 import watchline as wl
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Keep, Retention, Shed
+from watchline.tracking import blob
 from watchline.tracking.shedding import threshold_of
 from watchline.tracking.shrinking import STEPS, Sizes
 
@@ -469,7 +470,7 @@ def test_a_restored_tracker_sheds_on() -> None:
     chance = np.random.default_rng(3)
     cat = wl.Catalog.of(
         [
-            f"{STREAM} RETAIN SIGNIFICANT CACHE 1 MAX OBJECTS 100",
+            f"{STREAM} RETAIN SIGNIFICANT CACHE 1 MAX OBJECTS 30",
             *(
                 f"CREATE QUERY {q.split()[0]} AS SELECT * FROM cars {q.split(' ', 1)[1]}"
                 for q in [*still(chance, 30), *with_focal(chance, 5)]
@@ -489,34 +490,54 @@ def test_a_restored_tracker_sheds_on() -> None:
     assert one.stats()["shed"] > 100
 
 
+def test_a_state_without_counts_is_read() -> None:
+    """That of a release which did not count answers of shadows, nor spared and forgotten ones."""
+    texts = [
+        f"{STREAM} RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 2",
+        "CREATE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 10, 10)",
+    ]
+    cat = wl.Catalog.of(texts)
+    t = wl.Tracker(cat, "cars")
+    t.process(at(*((i, i, 1) for i in range(5))))
+    head, tables = blob.unpack(t.snapshot())
+    for name in ("spared", "forgotten", "patience"):
+        del head[name]
+    older = wl.Tracker.restore(cat, "cars", blob.pack(head, tables[:-1]))
+    assert older.stats()["shadow"] == 3
+    for each in (t, older):
+        kept = each._objects["id"].to_pylist()
+        found = each.process(at(*((i, 50, 1) for i in kept), (0, 1, 1), second=1))
+        assert brief(found)[-1] == ("a", 1, 0, "shed")
+
+
 # --- what is forgotten
 
 
 def test_there_are_only_so_many_shadows() -> None:
-    """Four for each object: of ten one is kept, four cast shadows, and five are forgotten."""
+    """Ten for each object: of 16 one is kept, ten cast shadows, and five are forgotten."""
     t = tracker(
         "RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1",
-        "a INSIDE (0, 0, 10, 10)",
-        "b INSIDE (0, 0, 5, 10)",
+        "a INSIDE (0, 0, 16, 10)",
+        "b INSIDE (0, 0, 11, 10)",
     )
-    t.process(at(*((i, i, 1) for i in range(10))))
+    t.process(at(*((i, i, 1) for i in range(16))))
     stats = t.stats()
     names = ("objects", "shadow", "forgotten", "unknown", "over_limit")
-    assert [stats[name] for name in names] == [1, 4, 5, 5, 0]
-    # Of five that two queries look at, one is kept and the others are shadows.
-    assert t.accuracies() == {"a": 1 / 10, "b": 1 / 5}
-    assert stats["accuracy"] == 2 / 15
+    assert [stats[name] for name in names] == [1, 10, 5, 5, 0]
+    # Of eleven that two queries look at, one is kept and the others are shadows.
+    assert t.accuracies() == {"a": 1 / 16, "b": 1 / 11}
+    assert stats["accuracy"] == 2 / 27
     # A forgotten object leaves: nobody knows that it was one, so no more than this can be said.
-    t.process(at((9, 50, 50), second=1))
-    assert t.accuracies() == {"a": 1 / 10, "b": 1 / 5}
+    t.process(at((15, 50, 50), second=1))
+    assert t.accuracies() == {"a": 1 / 16, "b": 1 / 11}
 
 
 def test_forgotten_objects_have_reported_or_expired_when_a_timeout_has_passed() -> None:
     t = tracker(
         "TIMEOUT INTERVAL 5 SECONDS RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1",
-        "a INSIDE (0, 0, 10, 10)",
+        "a INSIDE (0, 0, 16, 10)",
     )
-    t.process(at(*((i, i, 1) for i in range(10))))
+    t.process(at(*((i, i, 1) for i in range(16))))
     assert t.stats()["unknown"] == 5
     [kept] = t._objects["id"].to_pylist()
     for second in (4, 8, 12, 16):
@@ -532,7 +553,7 @@ def test_new_and_moving_queries_may_miss_all_that_are_forgotten() -> None:
         ]
     )
     t = wl.Tracker(cat, "cars")
-    t.process(at(*((i, i, 1) for i in range(10))))
+    t.process(at(*((i, i, 1) for i in range(16))))
     cat.execute("CREATE QUERY c AS SELECT * FROM cars INSIDE (0, 0, 1, 10)")
     t.advance_to(cat.version)
     # One of the shadows or the object is in it, and five may be.
@@ -542,11 +563,11 @@ def test_new_and_moving_queries_may_miss_all_that_are_forgotten() -> None:
 
 
 def test_what_is_demanded_is_never_forgotten() -> None:
-    t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1", "a INSIDE (0, 0, 10, 10) ACCURACY 0.1")
-    t.process(at(*((i, i, 1) for i in range(10))))
+    t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1", "a INSIDE (0, 0, 16, 10) ACCURACY 0.05")
+    t.process(at(*((i, i, 1) for i in range(16))))
     stats = t.stats()
-    assert (stats["shadow"], stats["forgotten"], stats["over_limit"]) == (9, 0, 1)
-    assert t.accuracies() == {"a": 1 / 10}
+    assert (stats["shadow"], stats["forgotten"], stats["over_limit"]) == (15, 0, 1)
+    assert t.accuracies() == {"a": 1 / 16}
 
 
 def test_bytes_of_queries_stand_beside_the_bound() -> None:

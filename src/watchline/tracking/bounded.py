@@ -37,7 +37,21 @@ from watchline.tracking.shrinking import LAST_STEP, WHOLE, Patience, Sizes, shru
 # and queries do not grow.
 ROOM = 0.75
 # So many shadows there may be for each object of MAX OBJECTS, and this part of MAX BYTES is theirs.
-SHADOWS, SHADOW_BYTES = 4, 0.5
+SHADOWS, SHADOW_BYTES = 10, 0.5
+
+
+class Visitors(NamedTuple):
+    """Objects that are not kept and have just reported: who is a stranger, and how many queries
+    look at each, nearest neighbours not counted. They are the last whole rows of shadows."""
+
+    strange: Mask
+    looks: Integers
+
+    def where(self, chosen: Mask) -> Visitors:
+        return Visitors(self.strange[chosen], self.looks[chosen])
+
+
+NOBODY = Visitors(np.empty(0, np.bool_), np.empty(0, np.int64))
 
 
 class Relief(NamedTuple):
@@ -55,8 +69,8 @@ class Bounded(Answers):
     # Changes that the exact run has told and this one has not, but for those that it takes to take
     # all shadows back.
     _spared: int
-    # Of those that have just reported, which are the last whole rows of shadows: who is a stranger.
-    _visitors: Mask
+    # Empty but for the end of a batch.
+    _visitors: Visitors
     _patience: Patience
 
     # --- shadows
@@ -78,21 +92,22 @@ class Bounded(Answers):
             )
         return batch.filter(processed), batch.filter(pc.invert(processed))
 
-    def _hear(self, reports: pa.Table, before: int | None) -> tuple[Integers, int]:
-        """Shadows change by what their objects report; nothing is told. How many queries look at
-        each that has reported, which are the last whole rows now; and how many rows were late."""
+    def _hear(self, reports: pa.Table, before: int | None) -> int:
+        """Shadows change by what their objects report; nothing is told. Those that have reported
+        are visitors now. How many rows were late."""
         heard = self._shadows.heard(reports, self.stream, before, self._newest)
         self._shadows, self._missed = heard.silent, None
         self._spared += 2 * heard.expired
         self._forgotten.age(self._newest, self.stream.timeout)
-        looked = self._looked(Columns(heard.rows, self.stream))
-        self._spare(heard.answers, looked.answers)
-        seen = looked.looks > 0
-        rows, pinned = heard.rows.filter(pa.array(seen)), np.ones(int(seen.sum()), np.bool_)
-        given = Given(rows, pinned, looked.answers[seen], looked.looks[seen])
-        self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
-        self._visitors = heard.strange[seen]
-        return looked.steady[seen], heard.late
+        if heard.rows.num_rows:
+            looked = self._looked(Columns(heard.rows, self.stream))
+            self._spare(heard.answers, looked.answers)
+            seen = looked.looks > 0
+            rows, pinned = heard.rows.filter(pa.array(seen)), seen[seen]
+            given = Given(rows, pinned, looked.answers[seen], looked.looks[seen])
+            self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
+            self._visitors = Visitors(heard.strange[seen], looked.steady[seen])
+        return heard.late
 
     def _spare(self, before: Small, after: Integers) -> None:
         """Shadows were in so many answers, and are in so many now. Of what they leave the exact run
@@ -123,18 +138,18 @@ class Bounded(Answers):
         self._missed = None
 
     def _slim_down(self) -> None:
-        """Of shadows that have reported, and that no query needs whole, only a part stays."""
-        if not len(self._visitors):
+        """Visitors become shadows; those that no query needs whole are a part of their rows."""
+        if not len(self._visitors.looks):
             return
-        self._counts["shed"] += int(np.count_nonzero(self._visitors))
+        self._counts["shed"] += int(np.count_nonzero(self._visitors.strange))
         self._shadows, given = self._shadows.without(self._visitor_places())
-        self._visitors = self._visitors[:0]
+        self._visitors = NOBODY
         given = given._replace(pinned=self._pinned(given.rows, None))
         self._shadows = self._shadows.joined(given, self.stream, self._watcher.used())
 
     def _visitor_places(self) -> Integers:
-        """Where those that have just reported are among the whole rows of shadows."""
-        n = len(self._visitors)
+        """Where visitors are among the whole rows of shadows."""
+        n = len(self._visitors.looks)
         return self._shadows.full.num_rows - n + np.arange(n)
 
     def _pinned(self, rows: pa.Table, slots: Slots | None) -> Mask:
@@ -178,7 +193,8 @@ class Bounded(Answers):
         assert kept.max_bytes is not None
         n = len(self)
         if not n:
-            return n
+            # How many bytes an object takes is known with the first.
+            return 1
         each = self._bytes_of_objects() / n
         over = self._bytes_of_objects() + self._bytes_of_shadows() - kept.max_bytes
         if over <= 0:
@@ -204,7 +220,7 @@ class Bounded(Answers):
         return int(self._objects.nbytes) + entry * len(self)
 
     def _bytes_of_shadows(self) -> int:
-        return self._shadows.nbytes - self._shadows.extra_bytes(len(self._visitors))
+        return self._shadows.nbytes - self._shadows.extra_bytes(len(self._visitors.looks))
 
     def _bytes_of_queries(self) -> int:
         """What no bound covers: plans and indexes of queries, and the lists of cells."""
@@ -213,10 +229,10 @@ class Bounded(Answers):
 
     # --- relief
 
-    def _relieve(self, came: pa.Array, reported: Integers) -> Relief:
+    def _relieve(self, came: pa.Array) -> Relief:
         """After a batch: give up objects where there are too many, take back what queries with a
-        least accuracy need, and others where there is room. `came` were not known before the batch;
-        `reported` counts the queries that look at each shadow that has reported."""
+        least accuracy need, and others where there is room. `came` were not known before the
+        batch."""
         kept = self.stream.retention
         relief = Relief([], came[:0])
         if kept is None or kept.sheds is not Shed.QUERIES:
@@ -226,9 +242,9 @@ class Bounded(Answers):
         if kept.sheds is Shed.QUERIES:
             self._threshold = 1
             relief.changes.extend(self._shrink())
-            relief.changes.extend(self._recall()[0])
+            relief.changes.extend(self._recall())
         else:
-            relief = self._shed(came, reported, relief.changes)
+            relief = self._shed(came, relief.changes)
         self._forget_shadows()
         over = len(self) > self._bound() or self._shadows.total > self._most_shadows()
         self._counts["over_limit"] += over
@@ -250,39 +266,34 @@ class Bounded(Answers):
 
     # --- objects
 
-    def _shed(self, came: pa.Array, reported: Integers, found: list[pa.Table]) -> Relief:
+    def _shed(self, came: pa.Array, found: list[pa.Table]) -> Relief:
         """Object shedding: who is refused, given up, or taken back."""
-        # Shadows that have not reported come back only on demand.
-        looks = np.full(self._shadows.full.num_rows, -1)
-        looks[len(looks) - len(reported) :] = reported
-        recalled, places = self._recall()
-        found += recalled
-        looks = np.delete(looks, places)
+        found += self._recall()
         bound, refused = self._bound(), came[:0]
-        excess = max(len(self) - bound, 0)
+        excess, room = max(len(self) - bound, 0), max(bound - len(self), 0)
         refs, free = self._refs(), self._free()
         if excess:
             self._threshold = max(self._threshold, threshold_of(refs[free], excess))
-        room = max(bound - len(self), 0)
-        swaps = max(int(np.count_nonzero(looks >= self._threshold)) - room, 0)
+        strong = int(np.count_nonzero(self._visitors.looks >= self._threshold))
+        swaps = max(strong - room, 0)
         if excess or (swaps and (refs[free] < self._threshold).any()):
             changes, refused = self._give_way(came, excess, swaps)
             found.append(changes)
-        back = np.argsort(-looks, kind="stable")[: np.count_nonzero(looks >= 0)]
-        back = back[: max(self._bound() - len(self), 0)]
+        room = max(self._bound() - len(self), 0)
+        back = np.sort(np.argsort(-self._visitors.looks, kind="stable")[:room])
         if len(back):
-            found.append(self._take_back(np.sort(back)))
+            found.append(self._take_back(self._visitor_places()[back]))
         self._slim_down()
         if not self._shadows or len(self) <= ROOM * self._bound():
             self._threshold = 1
         return Relief(found, refused)
 
-    def _recall(self) -> tuple[list[pa.Table], Integers]:
-        """Take back what queries with a least accuracy need, by places among the whole rows."""
-        places = np.empty(0, np.int64)
-        if self._shadows.full.num_rows and self._least():
-            places = needed(self._guards(Columns(self._shadows.full, self.stream), None))
-        return [self._take_back(places)] if len(places) else [], places
+    def _recall(self) -> list[pa.Table]:
+        """Take back what queries with a least accuracy need."""
+        if not (self._shadows.full.num_rows and self._least()):
+            return []
+        places = needed(self._guards(Columns(self._shadows.full, self.stream), None))
+        return [self._take_back(places)] if len(places) else []
 
     def _free(self) -> Mask:
         """Objects that no query moves with."""
@@ -302,7 +313,7 @@ class Bounded(Answers):
             int(np.count_nonzero(refs[free] < self._threshold)),
             excess + swaps,
             excess,
-            Prices(np.where(is_new, 0, 2 * answers), self._spared),
+            Prices(np.where(is_new, 0, 2 * answers), max(self._spared, 0)),
             self._guards(columns, self._slots()),
         )
         is_new, answers = is_new[victims], answers[victims]
@@ -343,9 +354,9 @@ class Bounded(Answers):
         kept = np.ones(len(self), np.bool_)
         kept[places] = False
         self._keep(kept)
-        # Shadows that have just reported stay the last of the whole rows.
+        # Visitors stay the last of the whole rows.
         older, visiting = self._shadows.without(self._visitor_places())
-        visiting = visiting._replace(pinned=np.ones(len(self._visitors), np.bool_))
+        visiting = visiting._replace(pinned=np.ones(len(visiting.looks), np.bool_))
         used = self._watcher.used()
         self._shadows = older.joined(given, self.stream, used).joined(visiting, self.stream, used)
         self._counts["shed"] += len(places)
@@ -353,10 +364,9 @@ class Bounded(Answers):
 
     def _take_back(self, places: Integers) -> pa.Table:
         """Objects that were given up, by their places among whole rows, are here again."""
-        strange = np.zeros(self._shadows.full.num_rows, np.bool_)
-        strange[self._visitor_places()] = self._visitors
-        left = np.setdiff1d(self._visitor_places(), places, assume_unique=True)
-        self._visitors, strange = strange[left], strange[places]
+        visitors = self._visitor_places()
+        strange = np.isin(places, visitors[self._visitors.strange])
+        self._visitors = self._visitors.where(~np.isin(visitors, places))
         self._shadows, given = self._shadows.without(places)
         n, back = len(self), given.rows
         rows_of = pa.concat_tables([self._objects, self._others, back])

@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 
 @dataclass
 class Generation:
@@ -58,10 +60,11 @@ class Forgotten:
         self._older, self._newer = self._newer, Generation()
         self._since = now if self._older.objects else None
 
-    def replace(self, dropped: Iterable[str], came: Iterable[str]) -> None:
-        """Queries are dropped and others come: these may hold any forgotten object."""
+    def replace(self, dropped: Iterable[str], ids: pa.Array) -> None:
+        """Queries are dropped and those of these ids come: they may hold any forgotten object."""
         if not self.objects:
             return
+        came = ids.to_pylist()
         for generation in (self._older, self._newer):
             for name in dropped:
                 generation.answers.pop(name, None)

@@ -36,7 +36,7 @@ from watchline.moving.merge import Timeline
 from watchline.moving.tables import FIRST
 from watchline.tracking import blob as blobs
 from watchline.tracking.batch import Batch, Known, Span
-from watchline.tracking.bounded import Bounded
+from watchline.tracking.bounded import NOBODY, Bounded
 from watchline.tracking.changes import change_schema
 from watchline.tracking.forgotten import Forgotten
 from watchline.tracking.mover import Mover, Pairs
@@ -136,7 +136,7 @@ class Tracker(Bounded):
         self._held = np.empty(0, np.int64)
         self._is_held_known = True
         self._shadows, self._forgotten = Shadows.none(stream), Forgotten()
-        self._threshold, self._spared, self._visitors = 1, 0, np.empty(0, np.bool_)
+        self._threshold, self._spared, self._visitors = 1, 0, NOBODY
         self._sizes, self._small, self._patience = WHOLE, None, Patience()
         self._missed = None
         self._newest: int | None = None
@@ -189,11 +189,10 @@ class Tracker(Bounded):
         if self._mover is not None:
             self._waiting = self._mover.waiting()
         self._shadows = shadows
-        reported, late_reports = self._hear(reports, before)
-        self._counts["late"] += done.late + late + late_reports
+        self._counts["late"] += done.late + late + self._hear(reports, before)
         if self._sizes.step:
             self._cast_shadows(done.let_go)
-        relief = self._relieve(done.came, reported)
+        relief = self._relieve(done.came)
         return self._told(self._without_refused(done.changes, relief))
 
     def _known(self) -> Known:
@@ -282,7 +281,7 @@ class Tracker(Bounded):
             old.append(left)
             new.append(entered)
             self._waiting = mover.waiting()
-        self._forgotten.replace(step.dropped, step.came.plan.ids.to_pylist())
+        self._forgotten.replace(step.dropped, step.came.plan.ids)
         if step.reset:
             if mover is not None:
                 old, _, more = mover.divert(old, [], pa.array([], pa.string()))
