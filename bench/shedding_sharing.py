@@ -164,7 +164,7 @@ def still_costs(objects: int, size: float, budget: int) -> Costs:
 
 def sharing(quick: bool, figures: Path) -> Iterator[str]:
     objects, sample = (1_000, 64) if quick else (110_000, 4_096)
-    sizes = (SIZES[0], SIZES[1], SIZES[-1])
+    sizes = (SIZES[0],) if quick else (SIZES[0], SIZES[1], SIZES[-1])
     yield f"## Sharing: {objects:,} objects on roads"
     drawn: dict[str, dict[str, list[float | None]]] = {}
     for name in ("move", "stay"):
