@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.spark.streaming import Stream, batch, metrics
 from watchline.catalog import Catalog
 from watchline.config import Job, Sink, Source
 from watchline.errors import EngineError, InvalidState, SchemaMismatch
-from watchline.spark.job import failure, start
+from watchline.spark.job import failure, replay, start
 
 NEAR = "CREATE QUERY near AS SELECT * FROM cars WHERE x < 50 EMIT CHANGES"
 SLOW = "CREATE QUERY slow AS SELECT * FROM cars WHERE speed < 50 EMIT CHANGES"
@@ -437,6 +438,20 @@ def test_the_columns_of_a_job_belong_to_its_checkpoint(stream: Stream, emit: str
         *([("slow", 0)] if emit == "changes" else []),
         ("slow", 1),
     ]
+
+
+@pytest.mark.filterwarnings("ignore::watchline.UnansweredWarning")
+def test_a_replay_gives_all_counters(stream: Stream, capsys: pytest.CaptureFixture[str]) -> None:
+    """Into files, and to the console, which shows a part of the result and counts all of it."""
+    catalog = Catalog(stream.folder / "catalog")
+    catalog.execute("; ".join(statements(NEAR, SLOW, PLAIN)))
+    stream.put(cars())
+    job = replace(job_of(stream, catalog, "changes"), checkpoint="")
+    for sink in (job.sink, Sink("console")):
+        found = replay(stream.spark, replace(job, sink=sink))
+        assert (found["rows"], found["changes"], found["unanswered"]) == (17, 15, 1)
+        assert (found["rejected_by"], found["late"]) == (REASONS, 0)
+    assert "query_id" in capsys.readouterr().out
 
 
 def test_a_checkpoint_without_its_columns(stream: Stream) -> None:
