@@ -170,7 +170,7 @@ class Counted(Bounded):
         # What was spared is there, and what it takes to take all shadows back.
         assert told + tracker._spared + int(tracker._shadows.answers.sum()) <= exact
         # Only a focal object, which cannot be refused, may force a known object out without that.
-        assert told <= exact or tracker._spared < 0 and self.has_focals
+        assert told <= exact or (tracker._spared < 0 and self.has_focals)
 
 
 @settings(ours, max_examples=120)
