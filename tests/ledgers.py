@@ -61,7 +61,7 @@ def attributes(kind: str = "BIGINT") -> list[tuple[str, str]]:
 
 def declaration(kind: str = "BIGINT", timeout: int | None = None, name: str = "cars") -> str:
     columns = ", ".join(f"{column} {of}" for column, of in attributes(kind))
-    text = f"CREATE STREAM {name} ({columns}) OBJECT id TIME ts POINT (x, y)"
+    text = f"CREATE STREAM {name} ({columns}) OBJECT id TIME ts POINT (x, y) MAX AHEAD UNLIMITED"
     return text if timeout is None else f"{text} TIMEOUT INTERVAL {timeout} MICROSECONDS"
 
 
