@@ -51,7 +51,7 @@ ARROW = {
 
 def declaration(name: str) -> str:
     columns = ", ".join(f"{column} {of}" for column, of in ATTRIBUTES[name])
-    return f"CREATE STREAM {name} ({columns}) OBJECT id TIME ts"
+    return f"CREATE STREAM {name} ({columns}) OBJECT id TIME ts MAX AHEAD UNLIMITED"
 
 
 def table(name: str, rows: list[Row]) -> pa.Table:

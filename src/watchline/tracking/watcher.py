@@ -119,7 +119,8 @@ class Term(NamedTuple):
 
     def end(self, birth: int) -> End:
         lived = min(birth + self.lifetime, NEVER) if self.lifetime else NEVER
-        return End(min(lived, self.until - 1), min(lived, self.until))
+        before = self.until - 1 if self.until < NEVER else NEVER
+        return End(min(lived, before), min(lived, self.until))
 
 
 class QueryFlips(NamedTuple):
