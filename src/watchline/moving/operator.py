@@ -210,8 +210,9 @@ class Operator:
         nearest if all of them were here."""
         ranked = self.is_ranked(told.query)
         found = np.flatnonzero(ranked)
-        dx, dy = (places[told.event[found]] - self.centres(told.query[found])[:, 1:]).T
-        squares = dx * dx + dy * dy
+        with np.errstate(over="ignore", invalid="ignore"):
+            dx, dy = (places[told.event[found]] - self.centres(told.query[found])[:, 1:]).T
+            squares = dx * dx + dy * dy
         order = np.lexsort((squares, told.query[found]))
         found, squares = found[order], squares[order]
         looks, inside = _rank(self._world, told.query[found], squares)
