@@ -247,7 +247,8 @@ def tracked(queries: int, objects: int, step: float) -> Part:
     """A part: so many queries and objects, beside the floor."""
 
     def part(quick: bool) -> Iterator[str]:
-        n, m, rows = (200, 200, 2_000) if quick else (queries, objects, 1_000_000)
+        scale, rows = (100, 2_000) if quick else (1, 1_000_000)
+        n, m = queries // scale, objects // scale
         name = f"{n:,} queries, {m:,} objects"
         s = Setting(name, n, m, rows, step, 2 if quick else BATCHES)
         yield f"## On Spark: {rows:,} rows a batch"
