@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from typing import Any
 
 import pytest
 
+from watchline.__main__ import main
 from watchline.cli import stopping
 from watchline.cli.stopping import Stop
 
@@ -41,3 +44,17 @@ def test_a_running_command_is_asked_and_a_second_interrupt_ends_it(
         assert ended == []
         send(signal.SIGINT)
         assert ended == [130]
+
+
+def test_ctrl_c_while_python_imports_is_silent(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Importing:
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "watchline.cli", Importing())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capfd.readouterr() == ("", "")
