@@ -182,7 +182,7 @@ def lines(w: Workload, entries: list[Entry], quick: bool) -> Iterator[list[str]]
             f"{total / best / 1e6:,.2f}",
             f"{best / first:.2f}",
             number(best / last, ".2f"),
-            "" if is_copy(entry) else mib(size_of(w, entry, quick)),
+            "" if is_copy(entry) else size_of(w, entry, quick),
             "" if is_copy(entry) else amount(entry.built),
         ]
 
@@ -208,10 +208,11 @@ def targets(w: Workload, entries: list[Entry]) -> Iterator[list[str]]:
             yield [f"{best.who.name} / ours", f"≥ {must:g}", f"≥ {aim:g}", f"{ratio:.2f}"]
 
 
-def size_of(w: Workload, entry: Entry, quick: bool) -> int:
+def size_of(w: Workload, entry: Entry, quick: bool) -> str:
+    """MiB. A rival's takes a process of its own, of which the part `memory` has some if quick."""
     if entry.who.kind:
-        return int(entry.index.nbytes)
-    return memory.measured(w.name, entry.who.name, quick).process
+        return mib(entry.index.nbytes)
+    return "–" if quick else mib(memory.measured(w.name, entry.who.name, quick).process)
 
 
 def parallel(quick: bool) -> Iterator[str]:
