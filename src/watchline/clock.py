@@ -20,11 +20,6 @@ def wall_clock() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def already_checked() -> datetime:
-    """The clock of an engine whose rows were checked before they came: no row is ahead of it."""
-    return datetime.max
-
-
 def checked_clock(clock: Clock | None) -> Clock:
     """What a caller gave as `clock`; the machine's clock if nothing."""
     if clock is None:

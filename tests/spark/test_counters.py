@@ -472,6 +472,37 @@ def test_a_checkpoint_without_its_columns(stream: Stream) -> None:
         start(stream.spark, job)
 
 
+def test_columns_belong_to_the_checkpoint(stream: Stream) -> None:
+    """A start that never ran keeps nothing; later SELECT lists are told of, and change nothing."""
+    catalog = Catalog(stream.folder / "catalog")
+    catalog.execute("; ".join(statements(NEAR.replace("*", "x"))))
+    job = job_of(stream, catalog, "changes")
+    mark = stream.folder / "checkpoint" / "watchline-columns"
+    mark.parent.mkdir()
+    mark.write_text(json.dumps(["query_id", "gone"]))
+    stream.put([row(1)])
+    start(stream.spark, job).awaitTermination(180)
+    assert json.loads(mark.read_text())[5:] == ["x"]
+    catalog.execute(NEAR.replace("QUERY", "OR REPLACE QUERY").replace("*", "y"))
+    stream.put([row(2)])
+    with pytest.warns(
+        wl.SelectWarning, match=r"began with \(.*, x\), and queries select .*, y now"
+    ):
+        start(stream.spark, job).awaitTermination(180)
+    assert json.loads(mark.read_text())[5:] == ["x"]
+
+
+def test_behind_a_url_all_columns_come_out(stream: Stream) -> None:
+    """No mark can be kept there, and a restart must not choose other columns."""
+    catalog = Catalog(stream.folder / "catalog")
+    catalog.execute("; ".join(statements(NEAR.replace("*", "x"))))
+    stream.put([row(1)])
+    job = job_of(stream, catalog, "changes")
+    start(stream.spark, replace(job, checkpoint=f"file://{job.checkpoint}")).awaitTermination(180)
+    written = stream.spark.read.parquet(job.sink.path).columns
+    assert written[5:] == [name for name, _ in attributes()]
+
+
 def test_a_session_of_so_many_shards(spark: SparkSession) -> None:
     with setting(spark, PARTITIONS, spark.conf.get(PARTITIONS)):
         assert wl.session(shards=7).conf.get(PARTITIONS) == "7"

@@ -10,7 +10,6 @@ import pytest
 
 import watchline as wl
 from watchline.catalog import Call, Catalog, unanswered
-from watchline.matching import Matcher
 from watchline.model import Emit
 
 CARS = "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
@@ -105,19 +104,22 @@ def test_the_counter_follows_the_catalog() -> None:
     """Registered, replaced, dropped, in bulk; every engine counts as one that starts anew does."""
     catalog = catalog_of(NEAR)
     tracker, joiner = wl.Tracker(catalog, "cars"), wl.Joiner(catalog, ["cars", "buses"])
-    matcher = Matcher(catalog, "cars")
+    matcher = wl.Matcher(catalog, "cars")
     seen = []
 
     def follow() -> None:
         version = catalog.version
         tracker.advance_to(version)
         joiner.advance_to(version)
-        matcher.advance(version)
-        again = wl.Tracker(catalog, "cars"), wl.Joiner(catalog, ["cars", "buses"])
-        counts = [engine.stats()["unanswered"] for engine in (tracker, joiner)]
+        matcher.advance_to(version)
+        again = (
+            wl.Tracker(catalog, "cars"),
+            wl.Joiner(catalog, ["cars", "buses"]),
+            wl.Matcher(catalog, "cars"),
+        )
+        counts = [engine.stats()["unanswered"] for engine in (tracker, joiner, matcher)]
         assert counts == [engine.stats()["unanswered"] for engine in again]
-        assert matcher.unanswered == Matcher(catalog, "cars").unanswered
-        seen.append((*counts, matcher.unanswered))
+        seen.append(tuple(counts))
 
     follow()
     bulk = {"ids": ["p", "q", "r"], "bounds": {"x": (0.0, 1.0)}, "emit": "changes"}
@@ -145,6 +147,16 @@ def test_parts_and_snapshots_of_a_joiner_count_each_query_once() -> None:
         blob = part.snapshot()
         again = wl.Joiner.restore(catalog, ["cars", "buses"], blob, part=k, parts=3)
         assert again.stats()["unanswered"] == part.stats()["unanswered"] > 0
+
+
+def test_restored_engines_warn_as_new_ones_do() -> None:
+    catalog = catalog_of(NEAR, PLAIN)
+    with pytest.warns(wl.UnansweredWarning):
+        tracker, joiner = wl.Tracker(catalog, "cars"), wl.Joiner(catalog, ["cars", "buses"])
+    with pytest.warns(wl.UnansweredWarning, match="'plain'"):
+        wl.Tracker.restore(catalog, "cars", tracker.snapshot())
+    with pytest.warns(wl.UnansweredWarning, match="'plain'"):
+        wl.Joiner.restore(catalog, ["cars", "buses"], joiner.snapshot())
 
 
 def test_a_join_that_came_too_late_for_its_columns() -> None:

@@ -49,7 +49,8 @@ def test_rows_come_out_once_for_each_query() -> None:
     assert found(out) == [("cheap", 1), ("cheap", 3), ("ibm", 1), ("ibm", 2)]
     for row in out.to_pylist():
         assert {**row, "query_id": None} in [{**r, "query_id": None} for r in ROWS.to_pylist()]
-    assert matcher.stats() == {"version": 3, "queries": 2, "rows": 4, "matches": 4}
+    counts = {"queries": 2, "unanswered": 0, "rows": 4, "matches": 4}
+    assert matcher.stats() == {"version": 3, **counts}
 
 
 def test_record_batches_and_chunked_tables() -> None:
@@ -136,6 +137,20 @@ def test_a_stream_that_was_declared_anew() -> None:
     matcher.advance_to(catalog.version)
     with pytest.raises(wl.SchemaMismatch, match=r"column 'size' .DOUBLE. is missing"):
         matcher.match(ROWS)
+
+
+def test_a_selected_attribute_that_is_declared_no_more() -> None:
+    catalog = Catalog.of([TICKS, CHEAP.replace("*", "symbol, price")])
+    matcher = wl.Matcher(catalog, "ticks")
+    assert matcher.match(ROWS).column_names == ["query_id", "symbol", "price"]
+    catalog.execute(
+        "DROP QUERY cheap; DROP STREAM ticks;"
+        "CREATE STREAM ticks (symbol STRING, size DOUBLE, ts TIMESTAMP) OBJECT symbol TIME ts;"
+        "CREATE QUERY large AS SELECT size FROM ticks WHERE size > 1"
+    )
+    matcher.advance_to(catalog.version)
+    rows = ROWS.rename_columns(["size" if n == "price" else n for n in ROWS.column_names])
+    assert matcher.match(rows).column_names == ["query_id", "size"]
 
 
 @pytest.mark.parametrize(

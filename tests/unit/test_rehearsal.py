@@ -46,11 +46,20 @@ def test_jobs_of_the_same_kinds_need_one_rehearsal() -> None:
     first = Catalog.of([CARS, *STANDING])
     again = Catalog.of([CARS, STANDING[0].replace("101", "190"), STANDING[2], STANDING[1]])
     more = Catalog.of([CARS, *STANDING, MOVING[0]])
-    assert rehearsal.kinds(first.queries()) == rehearsal.kinds(again.queries())
-    assert rehearsal.kinds(first.queries()) != rehearsal.kinds(more.queries())
+    assert rehearsal.kinds(first.queries()).key == rehearsal.kinds(again.queries()).key
+    assert rehearsal.kinds(first.queries()).key != rehearsal.kinds(more.queries()).key
     lo = np.arange(5.0)
     again.register_boxes("cars", [f"b{i}" for i in range(5)], {"x": (lo, lo + 1)})
-    assert rehearsal.kinds(first.queries()) != rehearsal.kinds(again.queries())
+    assert rehearsal.kinds(first.queries()).key != rehearsal.kinds(again.queries()).key
+
+
+def test_a_rehearsal_has_some_queries_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsal, "OF_A_KIND", 2)
+    boxes = [STANDING[0].replace("box", f"box{i}") for i in range(5)]
+    catalog = Catalog.of([CARS, *boxes, STANDING[2], *MOVING])
+    queries = catalog.queries()
+    chosen = rehearsal.some_of(queries, rehearsal.kinds(queries).ids)
+    assert set(chosen.ids()) == {"box0", "box1", "circle", "convoy", "taxis", "rank"}
 
 
 def test_drawn_rows_meet_the_queries() -> None:

@@ -98,3 +98,5 @@ def test_mistakes_are_told_before_a_process_starts(catalog: Catalog) -> None:
         warm_up(catalog, ["ticks", "ticks"])
     with pytest.raises(InvalidQuery, match="max_objects"):
         warm_up(catalog, "ticks", max_objects="many")
+    with pytest.raises(InvalidQuery, match="max_object"):
+        warm_up(catalog, "ticks", max_object=3)

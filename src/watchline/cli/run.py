@@ -81,7 +81,7 @@ def _start(job: Job, catalog: Catalog) -> tuple[Any, Any]:
     from watchline.spark import job as spark_job
 
     with plain_warnings():
-        return session, spark_job.start(session, job)
+        return session, spark_job.start(session, job, catalog)
 
 
 def _follow(query: Any, stop: Stop, show: _Display) -> None:
@@ -131,7 +131,7 @@ def _replay(job: Job, catalog: Catalog, as_json: bool) -> None:
 
     start = time.monotonic()
     with plain_warnings():
-        counts = spark_job.replay(session, job)
+        counts = spark_job.replay(session, job, catalog)
     seconds = time.monotonic() - start
     if as_json:
         told = {job.found: counts[job.found], "seconds": round(seconds, 3)}

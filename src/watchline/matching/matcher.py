@@ -32,9 +32,10 @@ class Matcher:
     def __init__(self, catalog: CatalogLike, stream: str, version: int | None = None):
         opened = opened_catalog(catalog)
         self._pairs = PairMatcher(opened, stream, version)
-        queries, call = opened.queries(self.version), Call.of(Emit.MATCHES, stream)
-        warn_unanswered(queries, call, "wl.Matcher")
-        self._selected = agreed(queries, call, "wl.Matcher")
+        self._catalog, self._call = opened, Call.of(Emit.MATCHES, stream)
+        queries = opened.queries(self.version)
+        warn_unanswered(queries, self._call, "wl.Matcher")
+        self._selected = agreed(queries, self._call, "wl.Matcher")
         self._counts: Counter[str] = Counter()
         self._checked: tuple[pa.Schema, Stream] | None = None
 
@@ -76,7 +77,11 @@ class Matcher:
         """Follow the catalog to a version, or go back to one: rows meet its queries from now on."""
         if not isinstance(version, int) or isinstance(version, bool):
             raise UnknownVersion(f"a version is a whole number, not {version!r}")
+        declared = self.stream
         self._pairs.advance(version)
+        if self.stream != declared:
+            # Declared anew: it may lack what queries selected before.
+            self._selected = agreed(self._catalog.queries(version), self._call, "wl.Matcher")
 
     def stats(self) -> dict[str, int]:
         """The version, its queries, and what was counted since the matcher was made."""

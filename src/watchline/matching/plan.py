@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -124,9 +125,9 @@ class Plan:
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
+    @cached_property
     def mortal(self) -> npt.NDArray[np.bool_]:
-        """The queries that end by themselves."""
+        """The queries that end by themselves. Computed once: every batch asks, for its hits."""
         found: npt.NDArray[np.bool_] = (self.lifetime > 0) | (self.until < NEVER)
         return found
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ from pyspark.sql import DataFrame, SparkSession
 from watchline import errors
 from watchline.catalog import Catalog
 from watchline.config import Job, Source
-from watchline.errors import CatalogError, EngineError, InvalidState, WatchlineError
+from watchline.errors import (
+    CatalogError,
+    EngineError,
+    InvalidState,
+    SelectWarning,
+    WatchlineError,
+    WatchlineWarning,
+)
 from watchline.model import Keep, Stream
 from watchline.preflight import mark_sink
 from watchline.spark.dataframe import changes_of, matches_of
@@ -86,19 +94,15 @@ def read(spark: SparkSession, source: Source, stream: Stream, streaming: bool) -
     return loaded
 
 
-def start(spark: SparkSession, job: Job) -> Any:
-    """Start the stream; gives Spark's StreamingQuery."""
-    catalog = Catalog(job.catalog, create=False)
-    with clear_errors():
-        # What the source cannot give is refused before the checkpoint is made.
-        for name, source in job.sources.items():
-            check_schema(
-                read(spark, source, catalog.stream(name), True).schema, catalog.stream(name), ()
-            )
-    shards = claim_checkpoint(job, catalog, checked_shards(None, spark))
+def start(spark: SparkSession, job: Job, catalog: Catalog | None = None) -> Any:
+    """Start the stream; gives Spark's StreamingQuery. `catalog` is the job's, if it is open."""
+    opened = catalog or Catalog(job.catalog, create=False)
+    # What the source cannot give is refused before the checkpoint is made.
+    frames = _frames(spark, job, opened, streaming=True)
+    shards = claim_checkpoint(job, opened, checked_shards(None, spark))
     mark_sink(job)
     with clear_errors(), partitions(spark, shards):
-        found = _with_kept_columns(job, lambda every: _found(spark, job, catalog, shards, every))
+        found = _with_kept_columns(job, lambda every: _found(job, opened, frames, shards, every))
         writer = found.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
         if job.checkpoint:
             writer = writer.option("checkpointLocation", job.checkpoint)
@@ -111,19 +115,27 @@ def start(spark: SparkSession, job: Job) -> Any:
         return writer.start(job.sink.path) if job.sink.path else writer.start()
 
 
+def _frames(
+    spark: SparkSession, job: Job, catalog: Catalog, streaming: bool
+) -> dict[str, DataFrame]:
+    """The sources of the job, each with the columns of its declared stream."""
+    frames = {}
+    with clear_errors():
+        for name, source in job.sources.items():
+            stream = catalog.stream(name)
+            frames[name] = read(spark, source, stream, streaming)
+            check_schema(frames[name].schema, stream, ())
+    return frames
+
+
 def _found(
-    spark: SparkSession,
     job: Job,
     catalog: Catalog,
+    frames: dict[str, DataFrame],
     shards: int | None,
     every: bool = False,
-    streaming: bool = True,
 ) -> DataFrame:
     """The result of the job; with `every` all columns, whatever queries select."""
-    frames = {
-        name: read(spark, source, catalog.stream(name), streaming)
-        for name, source in job.sources.items()
-    }
     if job.emit == "matches":
         return matches_of(frames[job.stream], catalog, job.stream, every=every)
     state = f"{job.checkpoint}/watchline-state" if job.checkpoint else None
@@ -136,24 +148,41 @@ def _found(
 def _with_kept_columns(job: Job, found: Callable[[bool], DataFrame]) -> DataFrame:
     """The result with the columns that its checkpoint began with: queries that came since may have
     other SELECT lists, and a sink has one schema."""
-    if not job.checkpoint or "://" in job.checkpoint:
+    if not job.checkpoint:
         return found(False)
+    if "://" in job.checkpoint:
+        # No mark is kept there, and a restart must not choose other columns: all come out.
+        return found(job.emit != "matches")
     mark = os.path.join(job.checkpoint, "watchline-columns")
-    if not os.path.exists(mark):
+    begun = os.path.isdir(os.path.join(job.checkpoint, "offsets"))
+    if not begun or not os.path.exists(mark):
         # Until there were marks, changes and joins came with all columns.
-        begun = os.path.isdir(os.path.join(job.checkpoint, "offsets"))
         made = found(begun and job.emit != "matches")
         write_mark(mark, json.dumps(made.columns))
         return made
     with open(mark, encoding="ascii") as file:
         columns = json.load(file)
     made = found(True)
+    _warn_of_other_columns(columns, found)
     if gone := [name for name in columns if name not in made.columns]:
         raise InvalidState(
             f"the result of the checkpoint {job.checkpoint} has a column {gone[0]!r}, which the"
             " stream has no more: declare it as it was, or start with a new checkpoint"
         )
     return made.select(*map(quoted, columns))
+
+
+def _warn_of_other_columns(columns: list[str], found: Callable[[bool], DataFrame]) -> None:
+    """Tell if the queries of now select other columns than the checkpoint keeps."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WatchlineWarning)
+        selected = found(False).columns
+    if selected != columns:
+        message = (
+            f"the checkpoint keeps the columns that it began with ({', '.join(columns)}), and"
+            f" queries select {', '.join(selected)} now: start with a new checkpoint to get these"
+        )
+        warnings.warn(message, SelectWarning, stacklevel=2)
 
 
 def write_mark(path: str, text: str) -> None:
@@ -210,11 +239,12 @@ def _names(job: Job) -> str:
     return ",".join(quote(name, safe="") for name in sorted(job.sources))
 
 
-def replay(spark: SparkSession, job: Job) -> dict[str, Any]:
+def replay(spark: SparkSession, job: Job, catalog: Catalog | None = None) -> dict[str, Any]:
     """The same over stored data, as a batch; gives all counters."""
-    catalog = Catalog(job.catalog, create=False)
+    opened = catalog or Catalog(job.catalog, create=False)
+    frames = _frames(spark, job, opened, streaming=False)
     with clear_errors():
-        found = _found(spark, job, catalog, job.shards or None, streaming=False)
+        found = _found(job, opened, frames, job.shards or None)
         if job.sink.format == "console":
             # All of it first: counters are those of the first action, and `show` reads a part.
             found.cache().count()

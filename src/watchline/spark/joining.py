@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from watchline.clock import already_checked
 from watchline.index.result import one_thread
 from watchline.spark.counting import BY_REASON, COUNTS, COUNTS_TYPE, as_json, since
 from watchline.spark.place import CatalogRef
@@ -161,16 +160,8 @@ class JoinTask:
             return self._new(shard, version)
         if joiner is not None and joiner.streams == self.streams:
             return joiner
-        part = shard_keys(self.shards).index(shard)
-        catalog = catalog_of(self.ref)
-        return Joiner.restore(
-            catalog,
-            self.streams,
-            kept.blob(),
-            part=part,
-            parts=self.shards,
-            clock=already_checked,
-        )
+        part = shard_keys(self.shards).index(shard), self.shards
+        return Joiner.resume(catalog_of(self.ref), self.streams, kept.blob(), part)
 
     def _new(self, shard: int, version: int) -> Joiner:
         # At the version that the columns were made for: a query that came since and needs more of

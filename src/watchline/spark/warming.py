@@ -42,11 +42,13 @@ EMITS = ("changes", "matches", "joins")
 
 @dataclass(frozen=True)
 class Part:
-    """What one process rehearses. `moving` says which queries of the streams it takes."""
+    """What one process rehearses: with the queries `ids` and those that came in bulk, or of them
+    those that move or rank (`moving`), or the others."""
 
     ref: CatalogRef
     streams: tuple[str, ...]
     emit: str
+    ids: tuple[str, ...]
     moving: bool
     rows: pa.Table | None
     keep: Keep
@@ -57,7 +59,7 @@ class Part:
             rehearsal.rehearse_joins(catalog, self.streams)
             return
         [name] = self.streams
-        queries, stream = catalog.queries().on(name), catalog.stream(name)
+        queries, stream = rehearsal.some_of(catalog.queries(), self.ids), catalog.stream(name)
         if self.emit == "matches":
             rehearsal.rehearse_matches(queries, stream, self.rows)
         else:
@@ -84,15 +86,16 @@ def warm_up(
         raise InvalidQuery(f"a job that emits {emit} has one stream, not {len(names)}")
     opened = catalog if isinstance(catalog, Catalog) else Catalog(catalog, create=False)
     declared = [opened.stream(name) for name in names]
-    kept = Keep(**keep)
+    kept = Keep.from_arguments(keep, "warm_up")
     if not hasattr(a_kernel, "stats"):
         return Warming([], Path())  # NUMBA_DISABLE_JIT: nothing is ever compiled
-    stamp = _stamp(repr((emit, declared, kept, rehearsal.kinds(opened.queries()))))
+    kinds, ids = rehearsal.kinds(opened.queries())
+    stamp = _stamp(repr((emit, declared, kept, kinds)))
     if stamp.exists():
         return Warming([], stamp)
     # Queries that move or rank have changes only.
     both = (False, True) if emit == "changes" else (False,)
-    parts = [Part(reference(opened), names, emit, moving, rows, kept) for moving in both]
+    parts = [Part(reference(opened), names, emit, ids, moving, rows, kept) for moving in both]
     return Warming([_Process(part) for part in parts], stamp)
 
 

@@ -18,7 +18,8 @@ from watchline.errors import InvalidState
 from watchline.model import Stream
 
 MAGIC = b"watchline-state\n"
-FORMAT = 2
+# Format 3 has what shedding counts; format 2 is read as a state in which nothing is counted yet.
+FORMAT, READ = 3, (2, 3)
 # Format, bytes of the head, bytes in all; then a checksum of these and of what follows it.
 _FIXED, _SUM = struct.Struct("<HQQ"), struct.Struct("<I")
 _START = len(MAGIC) + _FIXED.size + _SUM.size
@@ -59,9 +60,9 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], list[pa.Table]]:
     if bytes(view[: len(MAGIC)]) != MAGIC or len(view) < _START:
         raise InvalidState("this is no state of a tracker: it begins otherwise")
     form, length, size = _FIXED.unpack_from(view, len(MAGIC))
-    if form != FORMAT:
+    if form not in READ:
         raise InvalidState(
-            f"the state has format {form}, this program reads format {FORMAT}:"
+            f"the state has format {form}, this program reads formats {READ[0]} and {READ[1]}:"
             " use the release that wrote it, or start anew with a new checkpoint"
         )
     fixed = view[len(MAGIC) : _START - _SUM.size]

@@ -13,12 +13,12 @@ _COLUMNS = (pa.Array, pa.ChunkedArray, pa.Table, pa.RecordBatch)
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
-def array_bytes(*things: Any) -> int:
+def array_bytes(*things: Any, without: Iterable[Any] = ()) -> int:
     """The bytes of all NumPy and Arrow arrays that these things hold, each array counted once.
 
-    Cost: one visit for each object, so callers ask once for each version of what they have.
+    Objects in `without` are not visited. Cost: one visit for each object.
     """
-    seen: set[int] = set()
+    seen = set(map(id, without))
     total = 0
     # What was visited stays referred to, so that no other object takes its identity.
     visited, waiting = [], list(things)
@@ -29,7 +29,8 @@ def array_bytes(*things: Any) -> int:
         seen.add(id(thing))
         visited.append(thing)
         if isinstance(thing, np.ndarray):
-            total += thing.nbytes if thing.base is None else 0
+            # A view has no memory of its own; an array over a mapped file has.
+            total += 0 if isinstance(thing.base, np.ndarray) else thing.nbytes
             waiting.append(thing.base)
         elif isinstance(thing, _COLUMNS):
             total += thing.nbytes

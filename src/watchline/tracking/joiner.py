@@ -34,7 +34,7 @@ from watchline.catalog import (
     unanswered,
     warn_unanswered,
 )
-from watchline.clock import Clock, already_checked, checked_clock, micros_now
+from watchline.clock import Clock, checked_clock, micros_now
 from watchline.errors import (
     InvalidQuery,
     InvalidState,
@@ -141,7 +141,7 @@ class Joiner:
         """A joiner on Spark: `wl.joins` has warned its user, and routers have checked its rows."""
         joiner = cls.__new__(cls)
         build = _builder("bits", None)
-        joiner._open(catalog, streams, version, part, times, build, already_checked)
+        joiner._open(catalog, streams, version, part, times, build, None)
         return joiner
 
     def _open(
@@ -152,7 +152,7 @@ class Joiner:
         part: tuple[int, int],
         times: Mapping[str, int] | None,
         build: Build,
-        clock: Clock,
+        clock: Clock | None,
     ) -> None:
         """At a version, without rows; its queries decide which columns there are."""
         version = catalog.version if version is None else version
@@ -173,7 +173,7 @@ class Joiner:
         version: int,
         part: tuple[int, int],
         build: Build,
-        clock: Clock,
+        clock: Clock | None,
     ) -> None:
         """Of these streams, without rows and queries."""
         self._wall_clock = clock
@@ -341,7 +341,7 @@ class Joiner:
             raise SchemaMismatch(
                 f"rows come by the name of their stream, as a dict, not as {type(rows).__name__}"
             )
-        now = micros_now(self._wall_clock)
+        now = None if self._wall_clock is None else micros_now(self._wall_clock)
         taken = {name: self._accepted(name, table, now) for name, table in rows.items()}
         for name, (table, rejects) in taken.items():
             self.count_rejects(rejects)
@@ -349,7 +349,7 @@ class Joiner:
             self._wait(self._feeds[name], table)
         yield from self._released(last)
 
-    def _accepted(self, name: str, table: Any, now: int) -> tuple[pa.Table, Rejects]:
+    def _accepted(self, name: str, table: Any, now: int | None) -> tuple[pa.Table, Rejects]:
         if name not in self._feeds:
             raise UnknownStream(f"there is no stream {name!r} among {', '.join(self._feeds)}")
         return accepted(table, self._feeds[name].stream, frozenset(), now)
@@ -497,22 +497,37 @@ class Joiner:
         clock: Clock | None = None,
     ) -> Joiner:
         """The joiner whose snapshot this is, of the same catalog, streams and part."""
+        opened, build = opened_catalog(catalog), _builder(method, pieces)
+        joiner = cls.resume(opened, streams, blob, (part, parts), build, checked_clock(clock))
+        if part == 0:
+            warn_unanswered(opened.queries(joiner.version), joiner.call, "wl.Joiner")
+        return joiner
+
+    @classmethod
+    def resume(
+        cls,
+        catalog: Catalog,
+        streams: Sequence[str],
+        blob: bytes,
+        part: tuple[int, int] = (0, 1),
+        build: Build | None = None,
+        clock: Clock | None = None,
+    ) -> Joiner:
+        """As `restore`, on Spark: `wl.joins` has warned, and routers have checked the rows."""
         head, tables = blobs.unpack(blob)
         names = _checked_names(streams)
         if "joins" not in head:
             raise InvalidState("the state is one of a tracker, not of joins")
-        opened = opened_catalog(catalog)
-        blobs.check_catalog(head["catalog"], opened.identity)
-        if head["part"] != [part, parts]:
-            raise InvalidState(
-                f"the state is part {head['part'][0]} of {head['part'][1]}, not {part} of {parts}"
-            )
+        blobs.check_catalog(head["catalog"], catalog.identity)
+        if head["part"] != list(part):
+            of = "part {} of {}".format
+            raise InvalidState(f"the state is {of(*head['part'])}, not {of(*part)}")
         declared = [blobs.stream_of(text) for text in head["joins"]]
         if [stream.name for stream in declared] != names:
             raise InvalidState("the state belongs to other streams: name those, or start anew")
         joiner = cls.__new__(cls)
-        build = _builder(method, pieces)
-        joiner._start(opened, declared, head["version"], (part, parts), build, checked_clock(clock))
+        build = build or _builder("bits", None)
+        joiner._start(catalog, declared, head["version"], part, build, clock)
         joiner._take_over(head, tables)
         return joiner
 

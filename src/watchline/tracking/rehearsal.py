@@ -12,8 +12,8 @@ ways a batch goes: rows that no query looks at would leave most kernels untouche
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,8 @@ Doubles = npt.NDArray[np.float64]
 SHARDS = 2
 # Rows that are drawn where none are given, and the batches they come in.
 ROWS, BATCHES = 2_000, 2
-# Queries whose clauses are looked at to tell whether a job was rehearsed before.
-LOOKED_AT = 1_000
+# Queries of each kind that a rehearsal has: enough for every index that more of them would have.
+OF_A_KIND = 2_000
 # Microseconds between two rows.
 APART = 1_000
 
@@ -47,15 +47,33 @@ def is_moving(query: Query) -> bool:
     return query.knn is not None or bool(query.focals)
 
 
-def kinds(queries: Queries) -> str:
-    """What decides which kernels these queries need: their clauses, and roughly how many there are.
+class Kinds(NamedTuple):
+    """What decides which kernels queries need, as a text, and the ids of some of each kind."""
 
-    Jobs of the same kinds need one rehearsal. Of queries that came as SQL some are looked at.
+    key: str
+    ids: tuple[str, ...]
+
+
+def kinds(queries: Queries) -> Kinds:
+    """The kinds of these queries.
+
+    Kernels depend on the clauses of queries, and on roughly how many there are. Jobs of the same
+    kinds need one rehearsal, and a rehearsal needs some queries of each kind.
     """
-    looked_at = islice(queries.entries.values(), LOOKED_AT)
-    clauses = {repr(_clauses(entry.query)) for entry in looked_at}
+    chosen: dict[str, list[str]] = {}
+    for name, entry in queries.entries.items():
+        of_kind = chosen.setdefault(repr(_clauses(entry.query)), [])
+        if len(of_kind) < OF_A_KIND:
+            of_kind.append(name)
     columns = {repr((b.emit, b.doubles, b.integers, b.strings)) for b in queries.blocks}
-    return repr((sorted(clauses), sorted(columns), len(str(len(queries)))))
+    ids = tuple(name for of_kind in chosen.values() for name in of_kind)
+    return Kinds(repr((sorted(chosen), sorted(columns), len(str(len(queries))))), ids)
+
+
+def some_of(queries: Queries, ids: Sequence[str]) -> Queries:
+    """These of the queries that came as SQL, and all that came in bulk."""
+    entries = {name: queries.entries[name] for name in ids if name in queries.entries}
+    return Queries(queries.version, entries, queries.blocks)
 
 
 def _clauses(query: Query) -> tuple[Any, ...]:
@@ -103,7 +121,7 @@ def rehearse_joins(catalog: Catalog, streams: Sequence[str]) -> None:
     for batch in range(BATCHES):
         first = batch * ROWS * APART
         joiner.process({s.name: plain(s, ROWS // 4, first=first) for s in declared})
-        joiner = Joiner.restore(catalog, list(streams), joiner.snapshot())
+        joiner = Joiner.resume(catalog, list(streams), joiner.snapshot())
     joiner.finish()
 
 

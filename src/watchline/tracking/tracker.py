@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.catalog import Call, CatalogLike, opened_catalog, warn_unanswered
-from watchline.clock import Clock, already_checked, checked_clock, micros_now
+from watchline.clock import Clock, checked_clock, micros_now
 from watchline.errors import InvalidState, UnknownVersion
 from watchline.evaluate import Columns
 from watchline.matching import Base, Plan
@@ -78,7 +78,8 @@ class Tracker(Bounded):
     answered: an `UnansweredWarning` names them.
     """
 
-    _clock: Clock
+    # None where the rows were checked before they came here.
+    _clock: Clock | None
 
     def __init__(
         self,
@@ -115,7 +116,7 @@ class Tracker(Bounded):
     def _start(self, watcher: Watcher, identity: str, parts: int, keep: Keep) -> None:
         self._watcher, self.identity, self._parts = watcher, identity, parts
         self._kept_as = keep
-        self._clock = already_checked
+        self._clock = None
         self.version = watcher.version
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
@@ -164,7 +165,7 @@ class Tracker(Bounded):
         if not self._is_held_known:
             self._held, self._is_held_known = self._holds(Columns(self._objects, self.stream)), True
             self._mover = None
-        now = micros_now(self._clock)
+        now = None if self._clock is None else micros_now(self._clock)
         batch, rejects = accepted(rows, self.stream, self._watcher.used(), now)
         times = times_of(batch, self.stream)
         if span is None:
@@ -236,7 +237,7 @@ class Tracker(Bounded):
 
     def advance_to(self, version: int) -> pa.Table:
         """Follow the catalog to a version: the openings and closings that its commits cause."""
-        if not isinstance(version, int):
+        if not isinstance(version, int) or isinstance(version, bool):
             raise UnknownVersion(f"a version is a whole number, not {version!r}")
         if version < self.version:
             raise UnknownVersion(
@@ -363,6 +364,8 @@ class Tracker(Bounded):
         watcher = Watcher(opened, stream, saved.head["version"])
         tracker = cls.resume(watcher, saved, keep=kept)
         tracker._clock = checked_clock(clock)
+        call = Call.of(Emit.CHANGES, stream)
+        warn_unanswered(opened.queries(tracker.version), call, "wl.Tracker")
         return tracker
 
     @classmethod

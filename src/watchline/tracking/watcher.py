@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +60,16 @@ class WatchBase(Base):
     """A base with the flips of those parts that decide alone."""
 
     flips: tuple[PartFlips | None, ...]
+
+    @cached_property
+    def residue_bytes(self) -> int:
+        """What the residues take: there may be one for each query, so they are counted once."""
+        return array_bytes(self.plan.residues)
+
+    @property
+    def nbytes(self) -> int:
+        """What the plan and its indexes take now; some indexes are built when first needed."""
+        return self.residue_bytes + array_bytes(self, without=(self.plan.residues,))
 
 
 def prepare_changes(queries: Queries, stream: Stream) -> WatchBase:
@@ -246,7 +257,7 @@ class Watcher(PairMatcher):
         """What the plans and indexes of the queries take, as they were when this was first asked
         after the queries changed."""
         if self._nbytes is None:
-            self._nbytes = array_bytes(self._layers)
+            self._nbytes = sum(_bytes_of(layer) for layer in self._layers)
         return self._nbytes
 
     def among(self, ids: list[str]) -> tuple[Base, ...]:
@@ -318,6 +329,11 @@ def terms_of(made: Plan, alive: npt.NDArray[np.bool_] | bool = True) -> dict[str
 
 def _among(ids: pa.Array, others: pa.Array) -> npt.NDArray[np.bool_]:
     return pc.is_in(ids, value_set=others).to_numpy(zero_copy_only=False)
+
+
+def _bytes_of(layer: Layer) -> int:
+    assert isinstance(layer.base, WatchBase)
+    return layer.base.nbytes + int(layer.alive.nbytes)
 
 
 def _layer_flips(layer: Layer, columns: Columns, moves: Moves) -> Flips:
