@@ -163,12 +163,12 @@ def _with_kept_columns(job: Job, found: Callable[[bool], DataFrame]) -> DataFram
     with open(mark, encoding="ascii") as file:
         columns = json.load(file)
     made = found(True)
-    _warn_of_other_columns(columns, found)
     if gone := [name for name in columns if name not in made.columns]:
         raise InvalidState(
             f"the result of the checkpoint {job.checkpoint} has a column {gone[0]!r}, which the"
             " stream has no more: declare it as it was, or start with a new checkpoint"
         )
+    _warn_of_other_columns(columns, found)
     return made.select(*map(quoted, columns))
 
 
