@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +36,10 @@ def spark_for(
 ) -> Any:
     """A Spark session; beside its start the kernels of the catalog's queries are compiled."""
     with warmed(console, catalog, stream, rows=rows):
-        return wl.session(master, app_name="watchline demo")
+        made = wl.session(master, app_name="watchline demo")
+    # PySpark's own handler of Ctrl-C calls into the JVM, perhaps in the middle of another call.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return made
 
 
 @contextmanager
@@ -42,6 +47,8 @@ def folder() -> Iterator[Path]:
     """Where a demo has its files; nothing is left of it."""
     made = Path(os.environ.get("WATCHLINE_DEMO", "demo-run")).absolute()
     shutil.rmtree(made, ignore_errors=True)
+    # py4j would log a Ctrl-C that comes in a call into the JVM as an error.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         yield made
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -19,13 +20,31 @@ def send(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", stopping.SIGNALS)
-def test_a_start_is_broken_off(number: int) -> None:
+def test_a_signal_asks_and_breaks_off_nothing(number: int) -> None:
+    """A call into Spark goes on to its end, in a thread that PySpark takes no signals in."""
     before = signal.getsignal(number)
+
+    def work() -> bool:
+        send(number)
+        assert stop.asked.wait(10)
+        return threading.current_thread() is threading.main_thread()
+
     with Stop() as stop:
-        with pytest.raises(KeyboardInterrupt):
-            send(number)
+        assert stop.call(work) is False
         assert stop.asked.is_set()
     assert signal.getsignal(number) is before
+
+
+def test_a_call_is_cancelled_and_its_error_is_the_callers() -> None:
+    cancelled = threading.Event()
+
+    def work() -> None:
+        send(signal.SIGTERM)
+        assert cancelled.wait(10)
+        raise ValueError("Job cancelled")
+
+    with Stop() as stop, pytest.raises(ValueError, match="Job cancelled"):
+        stop.call(work, cancelled.set)
 
 
 def test_a_running_command_is_asked_and_a_second_interrupt_ends_it(
@@ -35,7 +54,6 @@ def test_a_running_command_is_asked_and_a_second_interrupt_ends_it(
     monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(stopping.os, "_exit", ended.append)
     with Stop() as stop:
-        stop.started()
         send(signal.SIGINT)
         assert stop.asked.is_set()
         send(signal.SIGINT)  # `timeout -s INT` sends it twice at once

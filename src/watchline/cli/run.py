@@ -6,7 +6,8 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ from watchline.catalog import Catalog
 from watchline.cli.shared import Command, json_option, plain_warnings
 from watchline.cli.stopping import Stop
 from watchline.config import Job, load
-from watchline.errors import InvalidQuery
+from watchline.errors import InvalidQuery, WatchlineError
 from watchline.preflight import check_replay, check_run
 
 
@@ -45,10 +46,7 @@ def run(file: str, as_json: bool) -> None:
     path = "out"
     """
     with Stop() as stop:
-        try:
-            _run(file, as_json, stop)
-        except KeyboardInterrupt:
-            click.echo("stopped: before the first batch", err=True)
+        _run(file, as_json, stop)
 
 
 def _run(file: str, as_json: bool, stop: Stop) -> None:
@@ -58,30 +56,16 @@ def _run(file: str, as_json: bool, stop: Stop) -> None:
     catalog = _opened(job)
     for note in check_run(job, catalog):
         click.echo(f"note: {note}", err=True)
-    try:
-        session, query = _start(job, catalog)
-    except Exception:
-        # What fails because the start was broken off is not worth a word.
-        if stop.asked.is_set():
-            raise KeyboardInterrupt from None
-        raise
-    stop.started()
-    click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
-    from watchline.spark.gateway import close
-
-    try:
-        _follow(query, stop, _Display(as_json, job.found))
-    finally:
-        close(session)
-
-
-def _start(job: Job, catalog: Catalog) -> tuple[Any, Any]:
-    """Spark, and the job as a streaming query on it."""
-    session = _session(job, catalog)
     from watchline.spark import job as spark_job
 
-    with plain_warnings():
-        return session, spark_job.start(session, job, catalog)
+    with _spark(job, catalog, stop) as session:
+        if stop.asked.is_set():
+            click.echo("stopped: before the first batch", err=True)
+            return
+        with plain_warnings():
+            query = stop.call(lambda: spark_job.start(session, job, catalog))
+        click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
+        _follow(query, stop, _Display(as_json, job.found))
 
 
 def _follow(query: Any, stop: Stop, show: _Display) -> None:
@@ -109,11 +93,8 @@ def replay(file: str, as_json: bool) -> None:
     job = load(file)
     catalog = _opened(job)
     check_replay(job, catalog)
-    try:
-        with Stop():
-            _replay(job, catalog, as_json)
-    except KeyboardInterrupt:
-        raise _Broken("stopped: what the sink has is not complete; delete it") from None
+    with Stop() as stop:
+        _replay(job, catalog, as_json, stop)
 
 
 class _Broken(click.ClickException):
@@ -125,13 +106,24 @@ class _Broken(click.ClickException):
         click.echo(self.message, err=True)
 
 
-def _replay(job: Job, catalog: Catalog, as_json: bool) -> None:
-    session = _session(job, catalog)
+def _replay(job: Job, catalog: Catalog, as_json: bool, stop: Stop) -> None:
     from watchline.spark import job as spark_job
 
-    start = time.monotonic()
-    with plain_warnings():
-        counts = spark_job.replay(session, job, catalog)
+    with _spark(job, catalog, stop) as session:
+        start = time.monotonic()
+        try:
+            if stop.asked.is_set():
+                raise _Broken("stopped: before the first row")
+            with plain_warnings():
+                counts = stop.call(
+                    lambda: spark_job.replay(session, job, catalog),
+                    session.sparkContext.cancelAllJobs,
+                )
+        except WatchlineError:
+            if not stop.asked.is_set():
+                raise
+            # Spark's word for what we have cancelled.
+            raise _Broken("stopped: what the sink has is not complete; delete it") from None
     seconds = time.monotonic() - start
     if as_json:
         told = {job.found: counts[job.found], "seconds": round(seconds, 3)}
@@ -149,8 +141,19 @@ def _opened(job: Job) -> Catalog:
     return catalog
 
 
-def _session(job: Job, catalog: Catalog) -> Any:
-    """Spark, once everything that can be wrong without it has been checked."""
+@contextmanager
+def _spark(job: Job, catalog: Catalog, stop: Stop) -> Iterator[Any]:
+    """Spark, once everything that can be wrong without it has been checked; it ends with this."""
+    from watchline.spark.gateway import close
+
+    session = stop.call(lambda: _session(job, catalog, stop))
+    try:
+        yield session
+    finally:
+        close(session)
+
+
+def _session(job: Job, catalog: Catalog, stop: Stop) -> Any:
     from rich.console import Console
 
     from watchline.spark import session
@@ -158,7 +161,8 @@ def _session(job: Job, catalog: Catalog) -> Any:
 
     click.echo("starting Spark", err=True)
     settings: dict[str, Any] = {key: str(value) for key, value in job.spark.items()}
-    with warmed(Console(stderr=True), catalog, list(job.sources), job.emit, **job.keep):
+    console, streams = Console(stderr=True), list(job.sources)
+    with warmed(console, catalog, streams, job.emit, until=stop.asked, **job.keep):
         made = session(**settings)
     # What goes wrong is reported once, by us; Spark would add pages of stack traces.
     made.sparkContext.setLogLevel("OFF")

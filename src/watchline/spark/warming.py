@@ -100,12 +100,15 @@ def warm_up(
 
 
 @contextmanager
-def warmed(console: Console, *job: Any, **more: Any) -> Iterator[None]:
-    """While the block starts Spark, compile what a job needs, given as to `warm_up`; then wait."""
+def warmed(
+    console: Console, *job: Any, until: threading.Event | None = None, **more: Any
+) -> Iterator[None]:
+    """While the block starts Spark, compile what a job needs, given as to `warm_up`; then wait for
+    the end of that, or until the event."""
     warming = warm_up(*job, **more)
     try:
         yield
-        warming.wait(console)
+        warming.wait(console, until)
     finally:
         warming.stop()
 
@@ -131,23 +134,24 @@ class Warming:
     def is_done(self) -> bool:
         return not any(process.is_running for process in self._processes)
 
-    def wait(self, console: Console | None = None) -> None:
+    def wait(self, console: Console | None = None, until: threading.Event | None = None) -> None:
         """Wait for the end, with a bar on a terminal; say what was done, or why it was not.
 
-        It is said on stderr unless another console is given.
+        It is said on stderr unless another console is given. With `until` set nobody needs the
+        kernels any more: the wait is over, and nothing is said.
         """
         console = console or Console(stderr=True)
         began = time.monotonic()
-        self._show_until_done(console)
-        if said := self._outcome(time.monotonic() - began):
+        self._show_until_done(console, until or threading.Event())
+        if self.is_done and (said := self._outcome(time.monotonic() - began)):
             console.print(said, highlight=False, markup=False)
 
-    def _show_until_done(self, console: Console) -> None:
+    def _show_until_done(self, console: Console, until: threading.Event) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         plain = not console.is_terminal
         with Progress(*columns, console=console, transient=True, disable=plain) as progress:
             task = progress.add_task("compiling kernels", total=None)
-            while not self.is_done:
+            while not self.is_done and not until.is_set():
                 if self.compiled:
                     text = f"compiling kernels, the first time only: {self.compiled}, {self.now}"
                     progress.update(task, description=text)
