@@ -94,6 +94,19 @@ def test_a_batch_of_matches(spark: SparkSession) -> None:
     assert wl.counters(out) == {"rows": 17, "matches": 5, "unanswered": 2}
 
 
+def test_counters_of_a_part_of_a_result_are_refused(spark: SparkSession) -> None:
+    """An action that reads some partitions, or a part of one, has not counted all rows."""
+    df = batch(spark, [row(n) for n in range(1, 400)], "BIGINT").repartition(3)
+    everywhere = [text.replace("x < 50", "x > 0") for text in (NEAR, PLAIN)]
+    for out in (
+        wl.changes(df, statements(everywhere[0]), "cars", 3),
+        wl.matches(df, statements(everywhere[1]), "cars"),
+    ):
+        assert len(out.take(1)) == 1
+        with pytest.raises(EngineError, match="the first action read a part of the result"):
+            wl.counters(out)
+
+
 def test_no_rows_at_all(spark: SparkSession) -> None:
     df = batch(spark, [], "BIGINT")
     for partitions in (df, df.coalesce(1), spark.createDataFrame([], df.schema).where("false")):

@@ -110,7 +110,7 @@ query = job.start(spark, load(f"{folder}/job.toml"))
 while not job.progress(query, -1):
     query.awaitTermination(0.2)
 if sys.argv[2] == "stop":
-    query.stop()
+    job.stop(query)  # after the running batch: Spark prints what it cuts off
 print("the end")
 """
 

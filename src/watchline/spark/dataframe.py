@@ -176,7 +176,7 @@ def changes_of(
         names = (*OWN, *chosen)
         columns = pa.schema([columns.field(name) for name in names])
         schema = st.StructType([schema[name] for name in names])
-    counted = Observed(_OF_CHANGES, {"unanswered": missed})
+    counted = Observed(_OF_CHANGES, {"unanswered": missed}, tasks=shards)
     if not merged:
         unpacked = counted.over(packed).select("packed").mapInArrow(UnpackTask(columns), schema)
         return with_counters(unpacked)

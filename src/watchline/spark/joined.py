@@ -130,7 +130,8 @@ def joins_of(
     else:
         # Spark counts the arguments of a method wrongly.
         packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
-    counted = Observed(_KINDS, {"unanswered": missed}).over(packed).select("packed")
+    observed = Observed(_KINDS, {"unanswered": missed}, tasks=shards)
+    counted = observed.over(packed).select("packed")
     return with_counters(counted.mapInArrow(UnpackTask(schema), _spark_schema(schema)))
 
 

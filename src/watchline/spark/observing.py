@@ -1,7 +1,7 @@
 """Counters of a result: tasks write them beside their rows, and Spark adds them up.
 
 A task's counters are JSON in the column `COUNTS`, in a row that has nothing else or beside a packed
-binary. `observed` lets Spark combine those of all tasks of a batch (`DataFrame.observe`) on their
+binary. `Observed.over` lets Spark combine those of all tasks of a batch (`DataFrame.observe`) on their
 way to where these rows are removed. A streaming result has them in each batch's
 `observedMetrics["watchline"]`; of a batch result `wl.counters` tells them.
 """
@@ -30,7 +30,9 @@ NAME = "watchline"
 REMEMBERED = 1_000
 # Spark tells of an action after its end: so many seconds are waited for what it has still to tell.
 PATIENCE = 10.0
-_observations: dict[str, Observation] = {}
+_observations: dict[str, tuple[Observation, int]] = {}
+# Of a batch result: how many tasks have begun, and how many have told their counters.
+_BEGUN, _TOLD = "begun", "told"
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,14 @@ def _summed_map(column: str) -> Column:
 class Observed:
     """How the counters of one result are observed.
 
-    `known` is what counts where no task says anything; `name` is for a stream's progress.
+    `known` is what counts where no task says anything; `name` is for a stream's progress. In a
+    batch `tasks` of them tell their counters; where this is 0, every task says when it begins.
     """
 
     kinds: Kinds
     known: Mapping[str, int]
     name: str = NAME
+    tasks: int = 0
 
     def over(self, counted: DataFrame, *more: Column) -> DataFrame:
         """The DataFrame, observed, with `more` aggregates. The column `COUNTS` stays, parsed."""
@@ -95,7 +99,12 @@ class Observed:
             return parsed.observe(_free_name(counted, self.name), *columns)
         # A batch plan may have any number of results in it, and their names must differ.
         name = f"{NAME}-{uuid.uuid4().hex}"
-        observation = keep(_observations, name, Observation(name), REMEMBERED)
+        observation, _ = keep(_observations, name, (Observation(name), self.tasks), REMEMBERED)
+        has_counters, is_told = fn.col(COUNTS).isNotNull(), fn.col(f"{COUNTS}.rows").isNotNull()
+        columns += [
+            fn.count_if(has_counters & ~is_told).alias(_BEGUN),
+            fn.count_if(has_counters & is_told).alias(_TOLD),
+        ]
         return parsed.observe(observation, *columns)
 
 
@@ -110,8 +119,8 @@ def counters(result: DataFrame) -> dict[str, Any]:
     """The counters of a batch result, once an action on it has run.
 
     `result` is what `wl.matches`, `wl.changes` or `wl.joins` returned, or a DataFrame made from it.
-    The counters are those of its first action; one that reads only some rows (`show`, `limit`)
-    counts what it read. Before any action there are none, which is an `EngineError`.
+    The counters are those of its first action. Before any action there are none, and after one that
+    read a part of the result (`show`, `take`, `limit`) they are not known: an `EngineError`.
     """
     if not isinstance(result, DataFrame):
         raise SchemaMismatch(
@@ -122,12 +131,19 @@ def counters(result: DataFrame) -> dict[str, Any]:
             "the counters of a stream are those of each batch: look them up in"
             f' query.lastProgress["observedMetrics"]["{NAME}"]'
         )
-    observation = _observation_of(result)
+    observation, tasks = _observation_of(result)
     if not _is_complete(observation, result):
         raise EngineError(
             "there are no counters yet: run an action on the DataFrame first, as collect or write"
         )
-    found: dict[str, Any] = observation.get
+    found: dict[str, Any] = dict(observation.get)
+    begun, told = found.pop(_BEGUN), found.pop(_TOLD)
+    # Where there is no input at all no task runs, and there is nothing to tell.
+    if 0 < told < tasks or (not tasks and told < begun):
+        raise EngineError(
+            "the first action read a part of the result (show, take or limit), so that its"
+            " counters are not known: make the result anew, and collect, count or write it first"
+        )
     return found
 
 
@@ -139,7 +155,7 @@ def _free_name(df: DataFrame, name: str) -> str:
     return next(free for free in names if f"CollectMetrics {free}," not in plan)
 
 
-def _observation_of(result: DataFrame) -> Observation:
+def _observation_of(result: DataFrame) -> tuple[Observation, int]:
     own = getattr(result, "_watchline_counters", None)
     names = [own] if own is not None else _names_in(result)
     if len(names) > 1:

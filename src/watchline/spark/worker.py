@@ -161,8 +161,12 @@ class MatchTask:
         seen, schema = 0, None
         for batch in batches:
             seen += batch.num_rows
-            of_rows = [batch.schema.field(name) for name in self.columns]
-            schema = pa.schema([("query_id", pa.string()), *of_rows])
+            if schema is None:
+                of_rows = [batch.schema.field(name) for name in self.columns]
+                schema = pa.schema([("query_id", pa.string()), *of_rows])
+                if self.version is not None:
+                    # `wl.counters` must know whether all tasks of a batch came to their end.
+                    yield counters_alone(pa.array([as_json({})], COUNTS_TYPE), schema)
             with one_thread():
                 pairs = matcher.match(batch)
             for start in range(0, len(pairs), MAX_ROWS):
