@@ -10,7 +10,6 @@ import pytest
 
 import watchline as wl
 from watchline.catalog import Call, Catalog, unanswered
-from watchline.matching import Matcher
 from watchline.model import Emit
 
 CARS = "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
@@ -76,13 +75,21 @@ def test_nothing_is_said_where_all_is_answered(name: str) -> None:
 @pytest.mark.parametrize(
     ("make", "query", "why"),
     [
-        (CALLS["Tracker"][0], PLAIN, "EMIT MATCHES: use wl.matches, or emit = \"matches\" in a job,"
-                                     " or register them with EMIT CHANGES"),
-        (CALLS["Tracker"][0], MEET, 'joins: use wl.joins, or emit = "joins" in a job'),
-        (CALLS["Joiner"][0], NEAR, 'EMIT CHANGES: use wl.changes, or emit = "changes" in a job'),
+        (
+            CALLS["Tracker"][0],
+            PLAIN,
+            'EMIT MATCHES: use wl.matches or wl.Matcher, or emit = "matches" in a job, or register'
+            " them with EMIT CHANGES",
+        ),
+        (CALLS["Tracker"][0], MEET, 'joins: use wl.joins or wl.Joiner, or emit = "joins" in a job'),
+        (
+            CALLS["Joiner"][0],
+            NEAR,
+            'EMIT CHANGES: use wl.changes or wl.Tracker, or emit = "changes" in a job',
+        ),
         (CALLS["Joiner"][0], STOP, "no stream 'stops' is given: add it to the call"),
     ],
-)  # fmt: skip
+)
 def test_the_reason_and_the_remedy(make: Make, query: str, why: str) -> None:
     [warning] = warned(make, catalog_of(query))
     name = query.split()[2]
@@ -105,19 +112,22 @@ def test_the_counter_follows_the_catalog() -> None:
     """Registered, replaced, dropped, in bulk; every engine counts as one that starts anew does."""
     catalog = catalog_of(NEAR)
     tracker, joiner = wl.Tracker(catalog, "cars"), wl.Joiner(catalog, ["cars", "buses"])
-    matcher = Matcher(catalog, "cars")
+    matcher = wl.Matcher(catalog, "cars")
     seen = []
 
     def follow() -> None:
         version = catalog.version
         tracker.advance_to(version)
         joiner.advance_to(version)
-        matcher.advance(version)
-        again = wl.Tracker(catalog, "cars"), wl.Joiner(catalog, ["cars", "buses"])
-        counts = [engine.stats()["unanswered"] for engine in (tracker, joiner)]
-        assert counts == [engine.stats()["unanswered"] for engine in again]
-        assert matcher.unanswered == Matcher(catalog, "cars").unanswered
-        seen.append((*counts, matcher.unanswered))
+        matcher.advance_to(version)
+        again = (
+            wl.Tracker(catalog, "cars"),
+            wl.Joiner(catalog, ["cars", "buses"]),
+            wl.Matcher(catalog, "cars"),
+        )
+        counts = tuple(engine.stats()["unanswered"] for engine in (tracker, joiner, matcher))
+        assert counts == tuple(engine.stats()["unanswered"] for engine in again)
+        seen.append(counts)
 
     follow()
     bulk = {"ids": ["p", "q", "r"], "bounds": {"x": (0.0, 1.0)}, "emit": "changes"}

@@ -225,14 +225,14 @@ def test_a_crash_leaves_the_mark_of_a_sink_whole(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(_: int) -> None:
-        raise OSError
+        raise OSError("no room")
 
     checked(folder)
     log(folder / "checkpoint" / "offsets", 0)
     job = load(str(folder / "job.toml"))
     preflight.mark_sink(job)
     monkeypatch.setattr(os, "fsync", crash)
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="no room"):
         preflight.mark_sink(replace(job, sink=replace(job.sink, path=str(folder / "other"))))
     assert checked(folder) == []
 
