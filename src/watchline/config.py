@@ -49,7 +49,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from watchline.errors import InvalidQuery
-from watchline.formats import check_format, check_options
+from watchline.formats import FILE_FORMATS, check_format, check_options
 from watchline.model import Keep
 from watchline.names import hint
 
@@ -58,7 +58,6 @@ if sys.version_info >= (3, 11):
 else:  # pragma: no cover
     import tomli as tomllib
 
-FILE_FORMATS = ("parquet", "json", "csv", "orc", "text", "avro", "delta")
 EMITS = ("matches", "changes", "joins")
 Options = dict[str, Any]
 _TABLES = ("options", "keep", "spark", "sources", "times")

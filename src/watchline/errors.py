@@ -70,6 +70,10 @@ class CatalogError(WatchlineError):
     """The catalog's storage cannot be opened, read or written."""
 
 
+class CatalogMissing(CatalogError):
+    """There is no catalog at that place."""
+
+
 class CatalogDamaged(CatalogError):
     """Files of the catalog were emptied, cut off or deleted; it refuses to go on without them.
 

@@ -13,9 +13,18 @@ from typing import Any
 from watchline.errors import InvalidQuery
 from watchline.names import hint
 
+_BUILT_IN_FILES = ("parquet", "json", "csv", "orc", "text")
+# Formats that Spark's own file sink writes, with a list of committed files beside them.
+FILE_SINKS = (*_BUILT_IN_FILES, "avro")
+# Formats that need a path.
+FILE_FORMATS = (*FILE_SINKS, "delta")
+# Formats that are read with the declared columns: a stream of files must be given its schema. Text
+# has one of its own.
+NEED_SCHEMA = tuple(format for format in FILE_SINKS if format != "text")
 _BUILT_IN = (
-    "parquet json csv orc text rate rate-micro-batch socket console memory noop jdbc binaryFile xml"
-).split()
+    *_BUILT_IN_FILES,
+    *"rate rate-micro-batch socket console memory noop jdbc binaryFile xml".split(),
+)
 # Formats of well-known packages, by the package to name.
 _PACKAGES = {
     "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from collections import deque
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import islice
@@ -17,11 +18,12 @@ from itertools import islice
 from watchline.catalog import Catalog
 from watchline.config import Job, Source
 from watchline.errors import InvalidState, SchemaMismatch
+from watchline.formats import FILE_SINKS
 from watchline.model import Stream, Type
 from watchline.names import hint
 
-# Formats that Spark's own file sink writes, with a list of committed files beside them.
-_FILE_SINKS = ("parquet", "json", "csv", "orc", "text", "avro")
+# A source's newest file is looked for among so many, the last ones by name.
+_SAMPLE_FILES = 1_000
 _SAMPLE_LINES = 200
 # The file in a checkpoint that names its sink.
 _MARK = "watchline-sink"
@@ -29,15 +31,15 @@ _MARK = "watchline-sink"
 
 def check_run(job: Job, catalog: Catalog) -> list[str]:
     """Refuse a stream that would lose or misread rows; give what is worth telling."""
-    check_columns(job, catalog)
+    check_files(job, catalog)
     return check_sink(job)
 
 
 def check_replay(job: Job, catalog: Catalog) -> None:
     """The same for a batch, whose sink must not be there yet."""
-    check_columns(job, catalog)
+    check_files(job, catalog)
     path = job.sink.path
-    if path and job.sink.format in _FILE_SINKS and os.path.exists(path):
+    if path and job.sink.format in FILE_SINKS and os.path.exists(path):
         raise InvalidState(
             f"[sink] a replay writes a new folder, and there is one at {path}: name another in"
             " 'path', or delete it"
@@ -86,13 +88,22 @@ def mark_sink(job: Job) -> None:
     """Write down which sink a checkpoint has, relative to it, so that both can be moved."""
     if not _is_local_file_sink(job):
         return
-    with open(os.path.join(job.checkpoint, _MARK), "w", encoding="utf-8") as file:
-        file.write(os.path.relpath(job.sink.path, job.checkpoint))
+    place = os.path.relpath(job.sink.path, job.checkpoint)
+    write_mark(os.path.join(job.checkpoint, _MARK), place)
+
+
+def write_mark(path: str, text: str) -> None:
+    """A small file that is complete before it has its name: a crash leaves no half of it."""
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.new", path)
 
 
 def _is_local_file_sink(job: Job) -> bool:
     places = (job.sink.path, job.checkpoint)
-    return job.sink.format in _FILE_SINKS and all(p and "://" not in p for p in places)
+    return job.sink.format in FILE_SINKS and all(p and "://" not in p for p in places)
 
 
 def _marked_sink(checkpoint: str) -> str:
@@ -119,22 +130,42 @@ def _last(log: str) -> int:
 # --- the columns of files
 
 
-def check_columns(job: Job, catalog: Catalog) -> None:
+def check_files(job: Job, catalog: Catalog) -> None:
     """Refuse files that lack a declared column, or have it with a type that cannot be read as it.
 
-    Only the first file by name is compared, so this costs the same for any folder. A folder without
-    files passes.
+    Only the newest file is compared: older ones may lack a column that was added since. A folder
+    without files passes.
     """
     for name, source in job.sources.items():
         if source.schema or "://" in source.path or source.format not in _READERS:
             continue
-        file = next(_data_files(source.path), None)
+        file = _newest_file(source.path)
         if file is None:
             continue
         stream = catalog.stream(name)
         wrong = _READERS[source.format](file, source, stream)
         if wrong:
-            raise SchemaMismatch(f"{file} does not fit stream {name!r}: " + "; ".join(wrong))
+            first = stream.attributes[0]
+            raise SchemaMismatch(
+                f"{file} does not fit stream {name!r}: {'; '.join(wrong)}. To read such files as"
+                " they are, give all columns of the stream beside their path:"
+                f' schema = "{first.name} {first.type.value}, …"'
+            )
+
+
+def _newest_file(folder: str) -> str | None:
+    """The file that was modified last; of a large folder, among the last files by name, because to
+    ask a file system for the times of millions of files takes minutes."""
+    last = deque(_data_files(folder), maxlen=_SAMPLE_FILES)
+    return max(last, key=lambda file: (_modified(file), file), default=None)
+
+
+def _modified(file: str) -> float:
+    try:
+        return os.path.getmtime(file)
+    except FileNotFoundError:
+        # Somebody cleans the folder up: any other file is newer.
+        return float("-inf")
 
 
 def _data_files(folder: str) -> Iterator[str]:
@@ -165,15 +196,19 @@ def _missing(stream: Stream, columns: list[str]) -> list[str]:
 
 
 def _instead(name: str, columns: list[str]) -> str:
-    near = _near(name, columns)
+    near = _similar(name, columns) or _longer(name, columns)
     return f"; there is {near!r}: rename it, or declare that name" if near else hint(name, columns)
 
 
-def _near(name: str, columns: list[str]) -> str:
-    """The column that was probably meant: a similar word, or a longer or shorter form of it."""
-    similar = get_close_matches(name, columns, n=1)
-    longer = [c for c in columns if c.startswith(name) or (len(c) > 1 and name.startswith(c))]
-    return (similar or longer or [""])[0]
+def _similar(name: str, columns: list[str]) -> str:
+    """The column whose name is nearly this one."""
+    return next(iter(get_close_matches(name, columns, n=1)), "")
+
+
+def _longer(name: str, columns: list[str]) -> str:
+    """A column whose name is a longer or shorter form of this one."""
+    forms = (c for c in columns if c.startswith(name) or (len(c) > 1 and name.startswith(c)))
+    return next(forms, "")
 
 
 def _typed_columns(file: str, source: Source, stream: Stream) -> list[str]:
@@ -243,7 +278,8 @@ def _csv_columns(file: str, source: Source, stream: Stream) -> list[str]:
 
 
 def _json_columns(file: str, source: Source, stream: Stream) -> list[str]:
-    """JSON: a field may be left out of a row, so only what no row can do without must be there."""
+    """JSON: a field may be left out of a row, so only what no row can do without must be there, and
+    no field whose name is nearly that of one which is left out: that one was renamed."""
     options = {key.casefold(): str(value).casefold() for key, value in source.options.items()}
     if file.endswith((".gz", ".bz2", ".zst")) or options.get("multiline") == "true":
         return []
@@ -265,7 +301,7 @@ def _json_columns(file: str, source: Source, stream: Stream) -> list[str]:
     return [
         f"no row of the first {_SAMPLE_LINES} has {a.name!r}{_instead(a.name, undeclared)}"
         for a in stream.attributes
-        if a.name.casefold() not in found and (a.name in needed or _near(a.name, undeclared))
+        if a.name.casefold() not in found and (a.name in needed or _similar(a.name, undeclared))
     ]
 
 

@@ -104,6 +104,17 @@ def test_the_whole_row_comes_out(spark: SparkSession, catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("columns", ["*", "price, ts"])
+def test_columns_keep_their_metadata(spark: SparkSession, columns: str) -> None:
+    df = spark.createDataFrame(ticks(50)).withMetadata("price", {"unit": "EUR"})
+    query = f"CREATE QUERY cheap AS SELECT {columns} FROM ticks WHERE price < 40"
+    out = wl.matches(df, [TICKS, query], "ticks")
+    assert {field.name: field.metadata for field in out.schema if field.metadata} == {
+        "price": {"unit": "EUR"}
+    }
+    assert out.count() > 0
+
+
+@pytest.mark.parametrize("columns", ["*", "price, ts"])
 def test_a_matcher_gives_the_same_table(spark: SparkSession, columns: str) -> None:
     texts = [TICKS, *(query.replace("*", columns) for query in QUERIES)]
     rows = ticks(300)

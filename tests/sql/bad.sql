@@ -88,6 +88,12 @@ CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
     CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
                                           ^
 ---
+CREATE QUERY q AS SELECT * FROM ticks T WHERE t.price < 4
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'T'; attributes carry 't': write the alias in the same case
+  at line 1, column 39:
+    CREATE QUERY q AS SELECT * FROM ticks T WHERE t.price < 4
+                                          ^
+---
 CREATE QUERY q AS SELECT * FROM ticks
 WHERE symbol = 'IBM'
   AND price <

@@ -75,13 +75,21 @@ def test_nothing_is_said_where_all_is_answered(name: str) -> None:
 @pytest.mark.parametrize(
     ("make", "query", "why"),
     [
-        (CALLS["Tracker"][0], PLAIN, "EMIT MATCHES: use wl.matches, or emit = \"matches\" in a job,"
-                                     " or register them with EMIT CHANGES"),
-        (CALLS["Tracker"][0], MEET, 'joins: use wl.joins, or emit = "joins" in a job'),
-        (CALLS["Joiner"][0], NEAR, 'EMIT CHANGES: use wl.changes, or emit = "changes" in a job'),
+        (
+            CALLS["Tracker"][0],
+            PLAIN,
+            'EMIT MATCHES: use wl.matches or wl.Matcher, or emit = "matches" in a job, or register'
+            " them with EMIT CHANGES",
+        ),
+        (CALLS["Tracker"][0], MEET, 'joins: use wl.joins or wl.Joiner, or emit = "joins" in a job'),
+        (
+            CALLS["Joiner"][0],
+            NEAR,
+            'EMIT CHANGES: use wl.changes or wl.Tracker, or emit = "changes" in a job',
+        ),
         (CALLS["Joiner"][0], STOP, "no stream 'stops' is given: add it to the call"),
     ],
-)  # fmt: skip
+)
 def test_the_reason_and_the_remedy(make: Make, query: str, why: str) -> None:
     [warning] = warned(make, catalog_of(query))
     name = query.split()[2]
@@ -117,9 +125,9 @@ def test_the_counter_follows_the_catalog() -> None:
             wl.Joiner(catalog, ["cars", "buses"]),
             wl.Matcher(catalog, "cars"),
         )
-        counts = [engine.stats()["unanswered"] for engine in (tracker, joiner, matcher)]
-        assert counts == [engine.stats()["unanswered"] for engine in again]
-        seen.append(tuple(counts))
+        counts = tuple(engine.stats()["unanswered"] for engine in (tracker, joiner, matcher))
+        assert counts == tuple(engine.stats()["unanswered"] for engine in again)
+        seen.append(counts)
 
     follow()
     bulk = {"ids": ["p", "q", "r"], "bounds": {"x": (0.0, 1.0)}, "emit": "changes"}

@@ -97,6 +97,28 @@ def test_unknown_and_duplicate_names(catalog: Catalog) -> None:
     assert catalog.execute(TICKS.replace("STREAM", "STREAM IF NOT EXISTS")) == 2
 
 
+def test_many_queries_are_dropped_in_one_commit() -> None:
+    catalog = Catalog.of([TICKS, *(create(name) for name in "abc")])
+    catalog.register_boxes("ticks", ["x", "y", "z"], {"price": (0.0, 1.0)})
+    catalog.register_boxes("ticks", ["v", "w"], {"price": (0.0, 1.0)})
+    version = catalog.version
+    with pytest.raises(wl.UnknownQuery, match=r"^there are no queries 'o', 'p'$"):
+        catalog.drop_many(["a", "o", "x", "p"])
+    with pytest.raises(wl.UnknownQuery, match="there is no query 'o'"):
+        catalog.drop_many(["a", "o"])
+    for bad in ("a", 7, ["a", None]):
+        with pytest.raises(wl.InvalidQuery):
+            catalog.drop_many(bad)  # type: ignore[arg-type]
+    assert catalog.drop_many([]) == catalog.drop_many(["o"], if_exists=True) == version
+    assert catalog.drop_many(["a", "x", "v", "w", "x"]) == version + 1
+    assert list(catalog.queries().ids()) == ["b", "c", "y", "z"]
+    assert catalog.changes(version)[0].dropped == {"a", "v", "w", "x"}
+    assert catalog.drop_many(["a", "y"], if_exists=True) == version + 2
+    catalog.register_boxes("ticks", ["a", "x"], {"price": (0.0, 1.0)})
+    assert list(catalog.queries().ids()) == ["b", "c", "z", "a", "x"]
+    assert len(catalog.queries(version)) == 8
+
+
 def test_streams_are_dropped_when_nothing_reads_them(catalog: Catalog) -> None:
     catalog.execute(create("a"))
     catalog.register_boxes("ticks", ["box"], {"price": (1, 2)})

@@ -9,15 +9,17 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from deltalake import DeltaTable
 
 import watchline as wl
 from tests.conftest import TICKS
 from tests.unit.test_catalog_storage import race
-from watchline.catalog import Catalog, check, log, mending, repair
+from watchline.catalog import Catalog, check, guard, log, mending, repair
 from watchline.catalog.guard import RECORD, fault_of, replace_file
 from watchline.catalog.log import MERGE_FILES, DeltaLog
 from watchline.cli import cli
@@ -171,7 +173,7 @@ def test_a_worker_of_a_running_job_says_the_same(path: Path) -> None:
     with pytest.raises(wl.CatalogDamaged, match="catalog repair"):
         list(task(iter([pa.record_batch({"price": [1.0]})])))
     repair(str(path))
-    [out] = task(iter([pa.record_batch({"price": [1.0]})]))
+    out, _counters = task(iter([pa.record_batch({"price": [1.0]})]))
     assert out.num_rows == QUERIES
 
 
@@ -238,6 +240,27 @@ def test_compaction_and_cleaning_are_no_damage(path: Path) -> None:
         for file in (path / "_delta_log").iterdir():
             os.utime(file, (time.time() - 7200, time.time() - 7200))
     assert other.version == VERSION + 2 * MERGE_FILES
+    assert check(str(path)).is_sound
+
+
+def test_a_clean_up_during_a_look_for_damage_is_no_damage(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read fails, and while its cause is looked for, others delete old entries."""
+    opened, look = DeltaLog(str(path), create=False), guard.fault_of
+
+    def cleaned(folder: str, entry: int, record: Any = None) -> Any:
+        if not list((path / "_delta_log").glob("*.checkpoint*")):
+            DeltaTable(folder).create_checkpoint()
+            for file in entries(path)[:-1]:
+                file.unlink()
+        return look(folder, entry, record)
+
+    monkeypatch.setattr(guard, "fault_of", cleaned)
+    with pytest.raises(wl.CatalogError, match="opened or read: busy") as caught, opened._readable():
+        raise OSError("busy")
+    assert not isinstance(caught.value, wl.CatalogDamaged)
+    assert len(entries(path)) == 1
     assert check(str(path)).is_sound
 
 

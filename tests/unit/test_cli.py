@@ -211,6 +211,31 @@ def test_queries_are_dropped_by_pattern_and_from_a_file(shell: Shell, tmp_path: 
     assert "give ids, or --like" in shell.refused("query", "drop", "cheap", "--like", "*")
 
 
+def test_very_many_queries_are_dropped_at_once(shell: Shell, tmp_path: Path) -> None:
+    """So many that their statements would be longer than a script may be."""
+    many = [f"fence of the district {i:06}" for i in range(120_000)]
+    Catalog(shell.catalog).register_boxes("ticks", many, {"price": (1, 2)})
+    shell.ok("query", "add", CHEAP)
+    ids = tmp_path / "ids.txt"
+    ids.write_text("\n".join([*many[:60_000], many[0]]))
+    assert shell.ok("query", "drop", "--file", str(ids)).startswith("dropped 60,000: fence of")
+    assert shell.ok("query", "drop", "--like", "fence*").endswith("(version 5)\n")
+    catalog = Catalog(shell.catalog)
+    assert list(catalog.queries().ids()) == ["cheap"]
+    assert len(catalog.queries(4)) == 60_001
+
+
+def test_all_unknown_ids_are_named_and_nothing_is_dropped(shell: Shell, tmp_path: Path) -> None:
+    shell.ok("query", "add", CHEAP)
+    told = shell.refused("query", "drop", "one", "cheap", "two")
+    assert told == "error: there are no queries 'one', 'two'\n"
+    ids = tmp_path / "ids.txt"
+    ids.write_text("\n".join(["cheap", *(f"x{i}" for i in range(2_000))]))
+    told = shell.refused("query", "drop", "--file", str(ids))
+    assert told == "error: there are no queries 'x0', 'x1', 'x2', 'x3', 'x4' and 1,995 more\n"
+    assert [q.id for q in Catalog(shell.catalog).queries()] == ["cheap"]
+
+
 def test_streams_are_dropped(shell: Shell) -> None:
     shell.ok("query", "add", CHEAP)
     assert "is read by query 'cheap'" in shell.refused("stream", "drop", "ticks")
@@ -242,6 +267,18 @@ def test_a_script_of_all_kinds_is_one_version(shell: Shell, tmp_path: Path) -> N
     assert not os.path.exists(fresh)
     result = CliRunner().invoke(cli, ["--catalog", fresh, "execute", f"{TICKS}; {CHEAP}"])
     assert (result.exit_code, Catalog(fresh).version) == (0, 1)
+
+
+def test_a_script_for_a_damaged_catalog_is_told_of_the_damage(shell: Shell) -> None:
+    """Not that the streams are missing which cannot be read."""
+    log = Path(shell.catalog) / "_delta_log"
+    os.truncate(max(log.glob("*.json")), 0)
+    script = f"{TICKS.replace('ticks', 'more')}; {CHEAP}"
+    assert "is damaged" in shell.refused("execute", script)
+    kept = Path(shell.catalog).with_name("kept")
+    Path(shell.catalog).rename(kept)
+    Path(shell.catalog).write_text("")
+    assert "is a file: a catalog is a folder" in shell.refused("execute", script)
 
 
 # --- errors as JSON

@@ -57,6 +57,16 @@ def test_keys_codes_and_what_is_left() -> None:
     ]
 
 
+def test_a_long_condition_on_candidates_is_shortened() -> None:
+    """The beginning and the end are shown, and how much is left out."""
+    where = " AND ".join(f"kind <> 'kind number {i}'" for i in range(50))
+    catalog = Catalog.of([CARS, f"CREATE QUERY a AS SELECT * FROM cars WHERE x > y AND {where}"])
+    [then] = [line for line in lines(catalog, "a") if line.startswith("  then")]
+    assert re.search(r"… \([\d,]+ characters more\) …", then)
+    assert len(then) < 280
+    assert then.endswith(", on candidates")
+
+
 def test_alternatives_in_different_parts() -> None:
     catalog = Catalog.of([CARS, "CREATE QUERY a AS SELECT * FROM cars WHERE x < 3 OR kind = 'bus'"])
     assert [line for line in lines(catalog, "a") if "planned" in line] == [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -106,6 +108,32 @@ def test_types(folder: Path, column: str, values: list[object], message: str) ->
         checked(folder, JOB.replace('"parquet"', '"orc"', 1))
 
 
+def test_the_newest_file_is_compared(folder: Path) -> None:
+    """An older file may lack a column that was added since, whatever the names of the files are."""
+    files = [folder / "in" / name for name in ("a.parquet", "b.parquet", "c.parquet")]
+    old, new = pa.table(ROWS).drop_columns("kind"), pa.table(ROWS)
+    for file, table, seconds in zip(files, (old, new, old), (10, 30, 20), strict=True):
+        pq.write_table(table, file)
+        os.utime(file, (seconds, seconds))
+    assert checked(folder) == []
+    os.utime(files[2], (40, 40))
+    with pytest.raises(SchemaMismatch, match=r"c.parquet does not fit .*: schema = \"id BIGINT, …"):
+        checked(folder)
+    whole = "id BIGINT, lon DOUBLE, lat DOUBLE, kind STRING, ts TIMESTAMP"
+    assert checked(folder, JOB.replace('"in"', f'"in"\nschema = "{whole}"', 1)) == []
+
+
+def test_of_many_files_the_last_by_name_are_looked_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "_SAMPLE_FILES", 2)
+    for name, seconds in (("a", 30), ("b", 10), ("c", 20)):
+        file = folder / "in" / f"{name}.parquet"
+        pq.write_table(renamed("lon", "longitude") if name == "a" else pa.table(ROWS), file)
+        os.utime(file, (seconds, seconds))
+    assert checked(folder) == []
+
+
 def test_a_file_of_another_format(folder: Path) -> None:
     (folder / "in" / "a.parquet").write_text("id,lon\n")
     with pytest.raises(SchemaMismatch, match="it is not parquet"):
@@ -148,6 +176,20 @@ def test_json_may_leave_out_what_is_not_needed(folder: Path) -> None:
     assert checked(folder, text) == []
 
 
+def test_json_with_a_field_that_only_begins_alike(folder: Path) -> None:
+    """Such a field is another one: `v`, left out of all rows, was not renamed to `vehicle`."""
+    Catalog(folder / "catalog").execute(
+        "DROP STREAM fixes; " + FIXES.replace("kind STRING", "v DOUBLE, temperature DOUBLE")
+    )
+    row = '{"id": 1, "lon": 1, "lat": 2, "ts": "2026-03-01", "vehicle": "x", "te": 1, "%s": 1}\n'
+    file, text = folder / "in" / "a.json", JOB.replace('"parquet"', '"json"', 1)
+    file.write_text(row % "other")
+    assert checked(folder, text) == []
+    file.write_text(row % "temperatur")
+    with pytest.raises(SchemaMismatch, match="has 'temperature'; there is 'temperatur'"):
+        checked(folder, text)
+
+
 # --- sink and checkpoint
 
 
@@ -177,6 +219,22 @@ def test_a_checkpoint_of_another_sink(folder: Path) -> None:
     moved = folder.parent / f"{folder.name}-moved"
     folder.rename(moved)
     assert checked(moved) == []
+
+
+def test_a_crash_leaves_the_mark_of_a_sink_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(_: int) -> None:
+        raise OSError("no room")
+
+    checked(folder)
+    log(folder / "checkpoint" / "offsets", 0)
+    job = load(str(folder / "job.toml"))
+    preflight.mark_sink(job)
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(OSError, match="no room"):
+        preflight.mark_sink(replace(job, sink=replace(job.sink, path=str(folder / "other"))))
+    assert checked(folder) == []
 
 
 def test_an_emptied_sink_is_told(folder: Path) -> None:

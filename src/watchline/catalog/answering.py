@@ -25,8 +25,8 @@ from watchline.model import Emit
 # Queries that a warning names for each reason; the others are counted.
 NAMED = 5
 _OTHER_CALL = {
-    Emit.CHANGES: 'EMIT CHANGES: use wl.changes, or emit = "changes" in a job',
-    Emit.MATCHES: 'EMIT MATCHES: use wl.matches, or emit = "matches" in a job',
+    Emit.CHANGES: 'EMIT CHANGES: use wl.changes or wl.Tracker, or emit = "changes" in a job',
+    Emit.MATCHES: 'EMIT MATCHES: use wl.matches or wl.Matcher, or emit = "matches" in a job',
 }
 
 
@@ -59,7 +59,7 @@ class Call:
         if len(sources) == 1:
             return self._other_call(emit) if known else None
         if self.emit is not None:
-            return 'joins: use wl.joins, or emit = "joins" in a job' if known else None
+            return 'joins: use wl.joins or wl.Joiner, or emit = "joins" in a job' if known else None
         if missing := sorted(set(sources) - set(self.streams)):
             return f"no stream {', '.join(map(repr, missing))} is given: add it to the call"
         times = {name: n for name, n in Counter(sources).items() if n > self.streams[name]}
@@ -116,13 +116,14 @@ def warn_unanswered(queries: Queries, call: Call, name: str, stacklevel: int = 2
     found = unanswered(queries, call)
     count = sum(map(len, found.values()))
     if count:
-        told = "; ".join(f"{_named(ids)} ({problem})" for problem, ids in found.items())
+        told = "; ".join(f"{named(ids)} ({problem})" for problem, ids in found.items())
         queries_are = "1 query is" if count == 1 else f"{count:,} queries are"
         message = f"{queries_are} not answered by {name}: {told}"
         warnings.warn(message, UnansweredWarning, stacklevel=stacklevel + 1)
     return count
 
 
-def _named(ids: pa.Array) -> str:
+def named(ids: pa.Array) -> str:
+    """The first ids, and how many more there are."""
     names = ", ".join(map(repr, ids.slice(0, NAMED).to_pylist()))
     return names if len(ids) <= NAMED else f"{names} and {len(ids) - NAMED:,} more"

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from watchline import hooks, sql
 from watchline.catalog import codec
+from watchline.catalog.answering import named
 from watchline.catalog.boxes import block_of
 from watchline.catalog.explain import explain
 from watchline.catalog.log import SCHEMA, Conflict, DeltaLog, Log, MemoryLog
@@ -31,6 +32,7 @@ from watchline.catalog.state import (
     check_id,
     command_rows,
     commits,
+    drop_rows,
     steps,
 )
 from watchline.errors import (
@@ -219,11 +221,22 @@ class Catalog:
 
     def drop(self, query_id: str) -> int:
         """Drop a query; gives the new version."""
+        return self.drop_many([query_id])
+
+    def drop_many(self, ids: Iterable[str], *, if_exists: bool = False) -> int:
+        """Drop many queries in one commit, all of them or none; gives the new version.
+
+        With `if_exists` ids that are not registered are passed over.
+        """
+        if isinstance(ids, str) or not isinstance(ids, Iterable):
+            raise InvalidQuery(f"drop_many takes ids of queries, not {ids!r}: use drop for one")
+        wanted = pa.array(dict.fromkeys(map(check_id, ids)), pa.string())
 
         def plan(state: State, version: int) -> pa.Table:
-            draft = _Draft(state)
-            draft.command(sql.DropQuery(check_id(query_id)))
-            return command_rows(version, draft.rows)
+            known = state.registered(wanted)
+            if not if_exists and (unknown := wanted.filter(pc.invert(known))):
+                raise _unknown_queries(state, unknown)
+            return drop_rows(wanted.filter(known), version)
 
         return self._commit(plan)
 
@@ -451,6 +464,12 @@ def _unknown_stream(name: str, known: Iterable[str]) -> UnknownStream:
 def _unknown_query(state: State, query_id: str) -> UnknownQuery:
     known = list(state.entries) if not state.blocks else []
     return UnknownQuery(f"there is no query {query_id!r}" + sql.hint(query_id, known))
+
+
+def _unknown_queries(state: State, ids: pa.Array) -> UnknownQuery:
+    if len(ids) == 1:
+        return _unknown_query(state, ids[0].as_py())
+    return UnknownQuery(f"there are no queries {named(ids)}")
 
 
 def _taken(query_id: str) -> DuplicateQuery:

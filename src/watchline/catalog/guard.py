@@ -95,6 +95,19 @@ class Guard:
                 made = Record(catalog_id, entry, version, text)
                 _overwrite(os.path.join(self.folder, RECORD), made.as_bytes())
 
+    def look(self, catalog_id: str | None) -> tuple[Record | None, tuple[Fault, ...]]:
+        """The record, and all entries since the newest checkpoint that are damaged or missing.
+
+        The files are looked at twice before any of them counts as damaged: others may write a
+        checkpoint and delete the entries before it during the first look.
+        """
+        for _ in range(2):
+            record = self.recorded(catalog_id)
+            found = tuple(_faults(self.folder, record))
+            if not found:
+                break
+        return record, found
+
     def is_unchanged(self, entry: int) -> bool:
         """Whether the file of this entry is the one that was found whole."""
         return self._whole == (entry, _state(entry_path(self.folder, entry)))
@@ -210,7 +223,7 @@ def entries_of(folder: str) -> set[int]:
     return {int(n[:20]) for n in names if n.endswith(".json") and n[:20].isdigit()}
 
 
-def faults(folder: str, record: Record | None) -> Iterator[Fault]:
+def _faults(folder: str, record: Record | None) -> Iterator[Fault]:
     """All entries since the newest checkpoint that are damaged or missing."""
     names = os.listdir(os.path.join(folder, LOG))
     checkpoints = [int(n[:20]) for n in names if ".checkpoint" in n and n[:20].isdigit()]

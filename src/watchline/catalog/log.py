@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.catalog.guard import TRANSACTION, Fault, Guard, Record, entry_path, faults
-from watchline.errors import CatalogDamaged, CatalogError
+from watchline.catalog.guard import TRANSACTION, Fault, Guard, Record, entry_path
+from watchline.errors import CatalogDamaged, CatalogError, CatalogMissing
 
 FORMAT = 1
 MERGE_FILES = 32
@@ -174,7 +174,7 @@ class DeltaLog:
             self._check_folder(self.folder, create)
         if not DeltaTable.is_deltatable(self._uri, self._options):
             if not create:
-                raise CatalogError(f"there is no catalog at {self.name}")
+                raise CatalogMissing(f"there is no catalog at {self.name}")
             self._create()
         return DeltaTable(self._uri, storage_options=self._options)
 
@@ -205,7 +205,7 @@ class DeltaLog:
             raise CatalogError(f"{self.name} is a file: a catalog is a folder, name another path")
         if not os.path.isdir(folder):
             if not create:
-                raise CatalogError(f"there is no catalog at {self.name}")
+                raise CatalogMissing(f"there is no catalog at {self.name}")
             return
         # Listing also tells an unreadable folder from one that holds no catalog.
         names = os.listdir(folder)
@@ -239,13 +239,13 @@ class DeltaLog:
                 f"the catalog at {self.name} cannot be opened or read: {_reason(error)}"
             ) from error
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> tuple[Fault, ...]:
         """Damaged entries of Delta's log, where they can be looked at."""
         if self._guard is not None:
             with suppress(OSError):
                 # A catalog that cannot be opened has not told its id.
-                record = self._guard.recorded(self.id or None)
-                yield from faults(self._guard.folder, record)
+                return self._guard.look(self.id or None)[1]
+        return ()
 
     def _damaged(self, fault: object) -> CatalogDamaged:
         # What Delta has in memory is not to be gone on from, even when the files are mended.

@@ -32,12 +32,17 @@ from watchline.catalog.guard import (
     Record,
     entries_of,
     entry_path,
-    faults,
     read_entry,
     replace_file,
 )
 from watchline.catalog.log import OLDEST, DeltaLog, local_folder
-from watchline.errors import CatalogDamaged, CatalogError, InvalidQuery, UnknownVersion
+from watchline.errors import (
+    CatalogDamaged,
+    CatalogError,
+    CatalogMissing,
+    InvalidQuery,
+    UnknownVersion,
+)
 
 # Damaged entries are kept here.
 DAMAGED = "_damaged"
@@ -120,15 +125,9 @@ def _lost(path: str, fault: Fault, whole: int | None) -> CatalogDamaged:
 
 def _looked_at(folder: str, path: str) -> tuple[Record | None, tuple[Fault, ...]]:
     try:
-        # Twice, if need be: others may have merged and cleaned files during the first look.
-        for _ in range(2):
-            record = Guard(folder).recorded(_id_of(folder))
-            found = tuple(faults(folder, record))
-            if not found:
-                break
-        return record, found
+        return Guard(folder).look(_id_of(folder))
     except FileNotFoundError:
-        raise CatalogError(f"there is no catalog at {path}") from None
+        raise CatalogMissing(f"there is no catalog at {path}") from None
     except OSError as error:
         raise CatalogError(f"the catalog at {path} cannot be read: {error}") from error
 

@@ -168,15 +168,19 @@ class State:
     def has(self, query_id: str) -> bool:
         return query_id in self.entries or any(b.position(query_id) >= 0 for b in self.blocks)
 
+    def registered(self, ids: pa.Array) -> pa.Array:
+        """Whether each of these ids is that of a query; one pass over all queries."""
+        found = pa.repeat(False, len(ids))
+        for known in (pa.array(list(self.entries), pa.string()), *(b.ids for b in self.blocks)):
+            # A search hashes its second argument, which costs far more than looking one up.
+            few = known.filter(pc.is_in(known, ids)) if len(known) > len(ids) else known
+            found = pc.or_(found, pc.is_in(ids, few))
+        return found
+
     def first_taken(self, ids: pa.Array) -> str | None:
         """One of these ids that is registered already."""
-        known = [pa.array(list(self.entries), pa.string()), *(b.ids for b in self.blocks)]
-        for registered in known:
-            if len(registered):
-                taken = ids.filter(pc.is_in(ids, registered))
-                if len(taken):
-                    return str(taken[0].as_py())
-        return None
+        taken = ids.filter(self.registered(ids))
+        return str(taken[0].as_py()) if len(taken) else None
 
 
 def entry_of(row: Row) -> Entry:
@@ -288,6 +292,19 @@ def box_rows(block: BoxBlock, version: int) -> pa.Table:
         "keys": keys,
     }
     return pa.concat_tables([head, pa.table(columns, schema=SCHEMA)])
+
+
+def drop_rows(ids: pa.Array, version: int) -> pa.Table:
+    """The rows of the log that drop these queries."""
+    n = len(ids)
+    columns = {name: pa.nulls(n, SCHEMA.field(name).type) for name in SCHEMA.names}
+    columns |= {
+        "version": pa.array(np.full(n, version)),
+        "position": pa.array(np.arange(n)),
+        "op": pa.repeat("drop", n),
+        "id": ids,
+    }
+    return pa.table(columns, schema=SCHEMA)
 
 
 def _lists(values: pa.Array, n: int, width: int) -> pa.Array:

@@ -26,7 +26,7 @@ from watchline.cli.shared import (
     catalog_path,
     json_option,
 )
-from watchline.errors import CatalogError, InvalidQuery, UnknownQuery
+from watchline.errors import CatalogMissing, InvalidQuery, UnknownQuery
 from watchline.model import Query, Stream, interval_sql, name_sql, shortened
 from watchline.sql.syntax import DropSyntax, QuerySyntax, StreamSyntax
 
@@ -138,14 +138,13 @@ def query_drop(
         raise click.UsageError("give ids, or --like GLOB, or --file PATH")
     opened = _open(catalog)
     if pattern is not None:
-        names = [q.id for q in opened.queries() if fnmatchcase(q.id, pattern)]
+        names = [name for name in opened.queries().ids() if fnmatchcase(name, pattern)]
         if not names:
             raise UnknownQuery(f"no query is like {pattern!r}")
     else:
-        names = list(ids) if file is None else _lines(file)
+        names = list(dict.fromkeys(ids if file is None else _lines(file)))
     # A query of the pattern may be dropped by somebody else meanwhile.
-    verb = "DROP QUERY" if pattern is None else "DROP QUERY IF EXISTS"
-    version = opened.execute("; ".join(f"{verb} {name_sql(name)}" for name in names))
+    version = opened.drop_many(names, if_exists=pattern is not None)
     _report({"version": version, "dropped": names}, _dropped(names, version), as_json)
 
 
@@ -287,7 +286,7 @@ def execute(statement: tuple[str, ...], file: Any, as_json: bool, catalog: str |
     creates = any(isinstance(syntax, StreamSyntax) for syntax in syntaxes)
     try:
         opened = _open(catalog)
-    except CatalogError:
+    except CatalogMissing:
         if not creates:
             raise
         Catalog.of().execute(text)  # a bad statement must not leave an empty catalog behind

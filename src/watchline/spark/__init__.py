@@ -5,7 +5,6 @@
 - gateway.py: the JVM of a session, away from signals to the driver, and quiet
 - dataframe.py: DataFrame in, DataFrame of matches or changes out: the driver's part
 - observing.py: counters of a result, on the driver; counting.py: as tasks write them
-- selecting.py: the columns of a result, where queries have SELECT lists
 - joined.py: DataFrames of several streams in, joined rows out; frames.py: what both share
 - place.py: where other processes find the catalog
 - worker.py: what runs in Spark's Python workers, and what they keep between tasks

@@ -96,7 +96,10 @@ def matches_of(
     columns = tuple(df.columns) if chosen is None else chosen
     task = MatchTask(ref, stream, columns, None if df.isStreaming else version)
     # Rows that have nothing but counters have NULL in all other columns.
-    of_rows = [st.StructField(name, df.schema[name].dataType) for name in columns]
+    of_rows = [
+        st.StructField(name, df.schema[name].dataType, metadata=df.schema[name].metadata)
+        for name in columns
+    ]
     schema = st.StructType([st.StructField("query_id", st.StringType()), *of_rows, _COUNTS])
     found = Observed(_OF_MATCHES, {"unanswered": missed}, counters).over(
         df.mapInArrow(task, schema), fn.count_if(fn.col(COUNTS).isNull()).alias("matches")

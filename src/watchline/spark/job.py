@@ -28,15 +28,13 @@ from watchline.errors import (
     WatchlineError,
     WatchlineWarning,
 )
+from watchline.formats import NEED_SCHEMA
 from watchline.model import Keep, Stream
-from watchline.preflight import mark_sink
+from watchline.preflight import mark_sink, write_mark
 from watchline.spark.dataframe import changes_of, matches_of
 from watchline.spark.frames import check_schema, checked_shards, partitions, quoted
 from watchline.spark.joined import joins_of
 from watchline.spark.observing import counters
-
-# Formats that carry no types of their own need the declared ones; streams need them for any file.
-_NEED_SCHEMA = ("parquet", "json", "csv", "orc", "avro")
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def translated(error: Exception) -> WatchlineError:
 def read(spark: SparkSession, source: Source, stream: Stream, streaming: bool) -> DataFrame:
     reader: Any = spark.readStream if streaming else spark.read
     reader = reader.format(source.format).options(**_texts(source.options))
-    if source.schema or source.format in _NEED_SCHEMA:
+    if source.schema or source.format in NEED_SCHEMA:
         reader = reader.schema(source.schema or schema_of(stream))
     loaded: DataFrame = reader.load(source.path) if source.path else reader.load()
     return loaded
@@ -183,15 +181,6 @@ def _warn_of_other_columns(columns: list[str], found: Callable[[bool], DataFrame
             f" queries select {', '.join(selected)} now: start with a new checkpoint to get these"
         )
         warnings.warn(message, SelectWarning, stacklevel=2)
-
-
-def write_mark(path: str, text: str) -> None:
-    """A small file that is complete before it has its name: a crash leaves no half of it."""
-    with open(f"{path}.new", "w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}.new", path)
 
 
 def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:

@@ -1,8 +1,8 @@
 """Counters of a result: tasks write them beside their rows, and Spark adds them up.
 
 A task's counters are JSON in the column `COUNTS`, in a row that has nothing else or beside a packed
-binary. `Observed.over` lets Spark combine those of all tasks of a batch (`DataFrame.observe`) on their
-way to where these rows are removed. A streaming result has them in each batch's
+binary. `Observed.over` lets Spark combine those of all tasks of a batch (`DataFrame.observe`) on
+their way to where these rows are removed. A streaming result has them in each batch's
 `observedMetrics["watchline"]`; of a batch result `wl.counters` tells them.
 """
 

@@ -44,7 +44,7 @@ ROUTED = pa.schema(
     ]
 )
 ROUTED_DDL = "shard int, oldest long, newest long, rejects string, rows binary, foreign binary"
-# The column of a row that is none: it says that the catalog has a new version.
+# Marker column, non-null in rows that only announce a new catalog version.
 WAKE = "_watchline_version"
 # The column with Spark's own time of a micro-batch, which its log keeps for a replay. It is the
 # wall clock where queries are statements: there is no catalog to pin one in.

@@ -173,8 +173,8 @@ def _packed(
     counted = since(before, {name: after[name] for name in (*COUNTERS, BY_REASON)})
     counted |= {name: after[name] for name in (*GAUGES, *SAME, *LEAST)}
     told = pa.concat_tables([QUERIES.empty_table(), *(t.queries for _, t in outbox.timelines)])
-    # What rows change is told in part by timelines only of those queries that are not ranked any
-    # more, but were when the batch began.
+    # Queries replaced across kinds (kNN to range or back) in this batch: their remaining changes go
+    # to the same merge partition, after the timeline.
     plain = told.filter(pc.equal(told["k"], PLAIN))
     sent = _sent(outbox.opened, CHANGES, told["id"], shard, shards)
     sent += _sent(outbox.changes, LATER, plain["id"], shard, shards)

@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from watchline.catalog import Catalog
+from watchline.config import EMITS
 from watchline.errors import InvalidQuery
 from watchline.model import Keep
 from watchline.moving.events import run as a_kernel
@@ -36,8 +37,6 @@ from watchline.spark.frames import reference
 from watchline.spark.place import CatalogRef
 from watchline.spark.share import code_of, digest
 from watchline.tracking import rehearsal
-
-EMITS = ("changes", "matches", "joins")
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,10 @@ class Grammar:
         """What a word after a stream in FROM may have been meant as."""
         if any(self._at(word) for word in ("LEFT", "RIGHT", "FULL", "NATURAL", "SEMI", "ANTI")):
             return "; a join is JOIN … ON or CROSS JOIN"
+        word = self.p._curr.text
+        for other in sorted(self._qualifiers):
+            if other.casefold() == word.casefold():
+                return f"; attributes carry {other!r}: write the alias in the same case"
         return "; an alias that no attribute carries is written with AS"
 
     @cached_property

@@ -18,7 +18,7 @@ from watchline.catalog import Queries
 from watchline.hooks import PlanLines
 from watchline.matching import Part, Plan, Residue, likely_plan, plan
 from watchline.matching.search import searched
-from watchline.model import Attribute, Emit, Stream, Type
+from watchline.model import Attribute, Emit, Stream, Type, shortened
 from watchline.moving.queries import Moving
 from watchline.tracking.filters import candidates_that_pay, terms_of
 from watchline.tracking.flips import GRID, Costs, bordered_runs
@@ -148,7 +148,7 @@ def _checked(residues: Iterable[Residue]) -> Iterable[str]:
         atoms = map(repr, residue.atoms)
         region = [] if residue.region is None else [repr(residue.region)]
         text = " AND ".join([*atoms, *region])
-        yield f"  then        {text if len(text) <= MOST else text[:MOST] + ' …'}, on candidates"
+        yield f"  then        {shortened(text, MOST)}, on candidates"
 
 
 def _place(part: Part, places: Integers, emit: Emit, scale: Scale) -> list[str]:

@@ -34,7 +34,8 @@ def are_few(queries: Queries) -> bool:
 
 
 def sample_beside(query: Query, queries: Queries, stream: Stream | None = None) -> Sample:
-    """Other queries as they are met by the rows that meet this one; `stream` is None for a join."""
+    """A sample of the other queries that the same rows are compared with; `stream` is None for a
+    join."""
     entries = [entry for entry in queries.entries.values() if entry.id != query.id]
     if stream is not None and is_static(query):
         entries = _below_the_same_keys(query, entries, stream)
