@@ -69,9 +69,9 @@ class Bounded(Answers):
 
     # How many queries must look at a shadow that takes the place of an object.
     _threshold: int
-    # The budget for giving up known objects: the changes that a tracker without a bound would have
-    # emitted so far, less those that this tracker has emitted, less those that it would emit if it
-    # took all shadows back now (decision 21).
+    # The budget for giving up known objects, in changes of range queries: those that a tracker
+    # without a bound would have emitted so far, less those that this tracker has emitted, less
+    # those that it would emit if it took all shadows back now (decision 21).
     _spared: int
     # The shadows and strangers that reported in the batch being processed. `_hear` sets them, and
     # `_take_back` and `_slim_down` remove them, so there are none between batches.
