@@ -592,9 +592,9 @@ def test_a_query_may_miss_what_was_forgotten_before_it_and_what_it_held_since() 
     # There were 9 shadows: with 8 more that is too many, and nine are left.
     assert t.stats()["unknown"] == 14
     missing = dict(zip(t._missing().queries.to_pylist(), t._missing().objects, strict=True))
-    # All eight are shadows or forgotten, and it was not there when six were.
+    # All eight objects in `c` are shadows or forgotten, and six were forgotten before it came.
     assert missing["c"] == 6 + 8
-    # Neither has the other's.
+    # None of the eight was in `a` or `b`.
     assert (missing["a"], missing["b"]) == (15, 5)
 
 

@@ -219,8 +219,8 @@ class Batch:
         self.others = self._other.rows.take(pa.array(self._other.kept))
 
     def _newcomers(self, kept: npt.NDArray[np.bool_]) -> pa.Array:
-        """The kept objects that were not known before this batch, for object shedding, which may
-        refuse them; where nothing sheds objects nobody asks, and there are none."""
+        """The kept objects that were not known before this batch. Object shedding may refuse them;
+        the result is empty for a stream that does not shed objects, because nobody reads it."""
         own, retention = self._own, self._stream.retention
         if retention is None or retention.sheds is not Shed.OBJECTS:
             return own.ids[:0]

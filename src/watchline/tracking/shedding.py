@@ -123,8 +123,8 @@ class Shadows(NamedTuple):
         self, reports: pa.Table, stream: Stream, before: int | None, newest: int | None
     ) -> Heard:
         """Rows of these objects and of strangers come, and some objects time out; the newest time
-        of the stream was `before` and is `newest`. Without rows and time-outs that takes one pass
-        over the times of shadows."""
+        of the stream was `before` and is `newest`. Without rows and time-outs the cost is one pass
+        over the times of the shadows."""
         if not reports.num_rows and not self._expire(stream, newest):
             return Heard(self, reports, self.answers[:0], np.empty(0, np.bool_), 0, 0)
         linked = Linked(self.rows(), reports, stream, before, newest)
