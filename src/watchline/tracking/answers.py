@@ -59,7 +59,7 @@ class Missing(NamedTuple):
         """With so many more for each of these queries."""
         names = pa.array(list(more), pa.string())
         counts = np.array(list(more.values()), np.int64)
-        # The smaller side is hashed.
+        # The million queries are looked up among the few, since the latter are hashed faster.
         found = pc.index_in(self.queries, value_set=names)
         mine, places = found.is_valid().to_numpy(zero_copy_only=False), found.drop_null().to_numpy()
         objects, is_new = self.objects.copy(), np.ones(len(names), np.bool_)
