@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ import pytest
 import watchline as wl
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Keep, Retention, Shed
-from watchline.tracking import blob
+from watchline.tracking import blob, shedding
+from watchline.tracking.batch import Batch
+from watchline.tracking.forgotten import VERSIONS, Forgotten
 from watchline.tracking.shedding import threshold_of
 from watchline.tracking.shrinking import STEPS, Sizes
 
@@ -514,7 +518,8 @@ def test_a_state_without_counts_is_read() -> None:
 
 
 def test_there_are_only_so_many_shadows() -> None:
-    """Ten for each object: of 16 one is kept, ten cast shadows, and five are forgotten."""
+    """Ten for each object, and nine tenths of that where there were more: of 16 objects one is
+    kept, nine cast shadows, and six are forgotten."""
     t = tracker(
         "RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1",
         "a INSIDE (0, 0, 16, 10)",
@@ -523,8 +528,8 @@ def test_there_are_only_so_many_shadows() -> None:
     t.process(at(*((i, i, 1) for i in range(16))))
     stats = t.stats()
     names = ("objects", "shadow", "forgotten", "unknown", "over_limit")
-    assert [stats[name] for name in names] == [1, 10, 5, 5, 0]
-    # Of eleven that two queries look at, one is kept and the others are shadows.
+    assert [stats[name] for name in names] == [1, 9, 6, 6, 0]
+    # Of eleven that two queries look at, one is kept, nine are shadows and one is forgotten.
     assert t.accuracies() == {"a": 1 / 16, "b": 1 / 11}
     assert stats["accuracy"] == 2 / 27
     # A forgotten object leaves: nobody knows that it was one, so no more than this can be said.
@@ -538,11 +543,11 @@ def test_forgotten_objects_have_reported_or_expired_when_a_timeout_has_passed() 
         "a INSIDE (0, 0, 16, 10)",
     )
     t.process(at(*((i, i, 1) for i in range(16))))
-    assert t.stats()["unknown"] == 5
+    assert t.stats()["unknown"] == 6
     [kept] = t._objects["id"].to_pylist()
     for second in (4, 8, 12, 16):
         t.process(at((kept, 1, 1), second=second))
-    assert (t.stats()["unknown"], t.stats()["accuracy"], t.stats()["forgotten"]) == (0, 1.0, 5)
+    assert (t.stats()["unknown"], t.stats()["accuracy"], t.stats()["forgotten"]) == (0, 1.0, 6)
 
 
 def test_new_and_moving_queries_may_miss_all_that_are_forgotten() -> None:
@@ -556,10 +561,188 @@ def test_new_and_moving_queries_may_miss_all_that_are_forgotten() -> None:
     t.process(at(*((i, i, 1) for i in range(16))))
     cat.execute("CREATE QUERY c AS SELECT * FROM cars INSIDE (0, 0, 1, 10)")
     t.advance_to(cat.version)
-    # One of the shadows or the object is in it, and five may be.
+    # One of the shadows or the object is in it, and six may be.
     held = sum(row == 0 for row in t._objects["id"].to_pylist())
     missed = sum(row == 0 for row in t._shadows.rows()["id"].to_pylist())
-    assert t.accuracies()["c"] == held / (held + missed + 5)
+    assert t.accuracies()["c"] == held / (held + missed + 6)
+
+
+def crowded() -> tuple[wl.Catalog, wl.Tracker]:
+    """Of 16 objects in `a` six are forgotten; none of these, which are the first, is in `b`."""
+    cat = wl.Catalog.of(
+        [
+            f"{STREAM} RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1",
+            "CREATE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 16, 10)",
+            "CREATE QUERY b AS SELECT * FROM cars INSIDE (10, 0, 16, 10)",
+        ]
+    )
+    t = wl.Tracker(cat, "cars")
+    t.process(at(*((i, i, 1) for i in range(16))))
+    assert t.stats()["unknown"] == 6
+    return cat, t
+
+
+def test_a_query_may_miss_what_was_forgotten_before_it_and_what_it_held_since() -> None:
+    cat, t = crowded()
+    assert t.accuracies() == {"a": 1 / 16, "b": 1 / 6}
+    cat.execute("CREATE QUERY c AS SELECT * FROM cars INSIDE (30, 0, 40, 10)")
+    t.advance_to(cat.version)
+    assert t.accuracies() == {"a": 1 / 16, "b": 1 / 6, "c": 0.0}
+    t.process(at(*((i, i, 1) for i in range(30, 38)), second=1))
+    # There were 9 shadows: with 8 more that is too many, and nine are left.
+    assert t.stats()["unknown"] == 14
+    missing = dict(zip(t._missing().queries.to_pylist(), t._missing().objects, strict=True))
+    # All eight objects in `c` are shadows or forgotten, and six were forgotten before it came.
+    assert missing["c"] == 6 + 8
+    # None of the eight was in `a` or `b`.
+    assert (missing["a"], missing["b"]) == (15, 5)
+
+
+def test_a_query_that_is_replaced_may_miss_all_that_were_forgotten() -> None:
+    cat, t = crowded()
+    shadows = t._shadows.rows()["id"].to_pylist()
+    cat.execute("CREATE OR REPLACE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 12, 10)")
+    t.advance_to(cat.version)
+    held = sum(i < 12 for i in t._objects["id"].to_pylist())
+    missed = sum(i < 12 for i in shadows) + 6
+    assert t.accuracies()["a"] == held / (held + missed)
+    assert t.accuracies()["b"] == 1 / 6
+    for each in (t, wl.Tracker.restore(cat, "cars", t.snapshot())):
+        assert each.accuracies() == t.accuracies()
+    cat.drop("a")
+    t.advance_to(cat.version)
+    assert "a" not in t.accuracies()
+
+
+def test_a_state_does_not_name_queries_that_came_after_what_was_forgotten() -> None:
+    cat, t = crowded()
+    before = len(t.snapshot())
+    n = 5_000
+    low = np.arange(n) + 100.0
+    ids = [f"box{i}" for i in range(n)]
+    cat.register_boxes("cars", ids, {"x": (low, low + 1), "y": (low, low + 1)})
+    t.advance_to(cat.version)
+    assert len(t.snapshot()) < before + 100
+    for each in (t, wl.Tracker.restore(cat, "cars", t.snapshot())):
+        stats = each.stats()
+        assert stats["accuracies"] == {"a": 1 / 16, "b": 1 / 6, **dict.fromkeys(ids, 0.0)}
+        assert stats["accuracy"] == 2 / (2 + 15 + 5 + 6 * n)
+        assert stats["least"] == 0.0
+        del stats["accuracies"]
+        assert each.summary() == stats
+
+
+def test_versions_that_are_counted_together_only_raise_what_queries_may_miss() -> None:
+    gone, exact = Forgotten(), {}
+    for version in range(1, 3 * VERSIONS):
+        gone.add(version, Counter({"a": 1}), 0, version)
+        exact[version] = version
+    gone = Forgotten.of(json.loads(json.dumps(gone.state())))
+    asked = np.arange(3 * VERSIONS + 1)
+    true = np.array([sum(n for v, n in exact.items() if v < version) for version in asked.tolist()])
+    found = gone.before(asked)
+    assert (found >= true).all()
+    # Whoever was there before the first misses none by that, and the latest versions are exact.
+    assert found[1] == 0
+    assert (found[-VERSIONS:] == true[-VERSIONS:]).all()
+    assert (gone.objects, gone.answers, gone.oldest) == (true[-1], {"a": 3 * VERSIONS - 1}, 1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_stated_is_never_more_than_the_truth(seed: int) -> None:
+    """Queries come, go and are replaced while objects are forgotten, beside a tracker that has no
+    bound. Some trackers go through their states."""
+    chance = np.random.default_rng(seed)
+    timeout = "TIMEOUT INTERVAL 3 SECONDS" if seed % 2 else ""
+    cat = wl.Catalog.of([f"{STREAM} {timeout} RETAIN SIGNIFICANT CACHE 0"])
+    shed, exact = wl.Tracker(cat, "cars", max_objects=3), wl.Tracker(cat, "cars")
+    answers: list[dict[str, set[int]]] = [{}, {}]
+
+    def follow(changes: pa.Table, of: dict[str, set[int]]) -> None:
+        for name, sign, who, _ in brief(changes):
+            (set.add if sign > 0 else set.discard)(of.setdefault(name, set()), who)
+
+    known = 0
+    for second in range(25):
+        name = f"q{chance.integers(6)}"
+        if chance.random() < 0.2 and name in cat.queries():
+            cat.drop(name)
+        else:
+            x, y = chance.uniform(0, 70, 2)
+            cat.execute(
+                f"CREATE OR REPLACE QUERY {name} AS SELECT * FROM cars"
+                f" INSIDE ({x}, {y}, {x + 30}, {y + 30})"
+            )
+        who = chance.choice(200, 60, replace=False).tolist()
+        rows = at(*((i, *chance.uniform(0, 100, 2).tolist()) for i in who), second=second)
+        shed = wl.Tracker.restore(cat, "cars", shed.snapshot(), max_objects=3)
+        for t, of in zip((shed, exact), answers, strict=True):
+            follow(t.advance_to(cat.version), of)
+            follow(t.process(rows), of)
+        stated, (mine, true) = shed.accuracies(), answers
+        for query, there in true.items():
+            share = len(mine.get(query, set()) & there) / len(there) if there else 1.0
+            assert stated.get(query, 1.0) <= share, (seed, second, query)
+        whole = sum(map(len, true.values()))
+        assert shed.stats()["accuracy"] <= (sum(map(len, mine.values())) / whole if whole else 1)
+        known += bool(stated) and max(stated.values()) > 0
+    assert shed.stats()["forgotten"] > 0
+    # It is a bound that says something.
+    assert known > 0
+
+
+def test_shadows_are_matched_once_for_each_tenth_of_their_bound_that_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 10", "a INSIDE (0, 0, 1000, 10)")
+    t.process(at(*((i, i, 1) for i in range(150))))
+    assert (len(t), t.stats()["shadow"]) == (10, 90)
+    looked, look = [], t._look_again
+    monkeypatch.setattr(t, "_look_again", lambda: (looked.append(0), look()))
+    for second in range(1, 45):
+        t.process(at((150 + second, 150 + second, 1), second=second))
+        assert t.stats()["shadow"] <= 100
+        assert t.accuracies() == {"a": 10 / (150 + second)}
+    # With the 11th, the 22nd, the 33rd and the 44th.
+    assert len(looked) == 4
+
+
+def test_shadows_are_not_touched_where_none_reports_and_none_expires(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    t = tracker(
+        "TIMEOUT INTERVAL 5 SECONDS RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1",
+        "a INSIDE (0, 0, 16, 10)",
+    )
+    t.process(at(*((i, i, 1) for i in range(6))))
+    [kept] = t._objects["id"].to_pylist()
+    linked: list[int] = []
+
+    class Counted(shedding.Linked):
+        def __init__(self, *arguments: Any) -> None:
+            linked.append(0)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(shedding, "Linked", Counted)
+    for second in (1, 3, 5):
+        t.process(at((kept, 1, 1), second=second))
+        assert (t.stats()["shadow"], t.accuracies(), linked) == (5, {"a": 1 / 6}, [])
+    t.process(at((kept, 1, 1), second=5.000001))
+    assert (t.stats()["shadow"], t.accuracies(), linked) == (0, {}, [0])
+
+
+def test_newcomers_are_looked_for_only_where_objects_are_shed() -> None:
+    for clauses, came in (
+        ("", []),
+        ("RETAIN SIGNIFICANT CACHE 0", []),
+        ("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 5 SHED QUERIES", []),
+        ("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 5", [2]),
+    ):
+        t = tracker(clauses, "a INSIDE (0, 0, 16, 10)")
+        t.process(at((1, 1, 1)))
+        done = Batch(t._known(), at((1, 2, 1), (2, 2, 1), second=1), t.no_rows(), None)
+        assert done.objects["id"].to_pylist() == [1, 2]
+        assert done.came.to_pylist() == came
 
 
 def test_what_is_demanded_is_never_forgotten() -> None:

@@ -110,6 +110,8 @@ class Plan:
     circles: Doubles
     # Queries of several conjunctions can meet a row more than once.
     several: npt.NDArray[np.bool_]
+    # The version that each query was registered with.
+    since: Integers
     # The life time of each query, 0 for ever; the moment it ends at, NEVER for none; its least
     # accuracy where load is shed; and which of `uses` are the attributes it reads.
     lifetime: Integers
@@ -163,7 +165,7 @@ def plan_all(queries: Iterable[Query], stream: Stream) -> Plan:
     """The plan for these queries, whatever they emit."""
     draft = _Draft(stream, apart=False)
     for query in queries:
-        draft.add(query)
+        draft.add(query, 0)
     return draft.finish(0, all_ids([]))
 
 
@@ -259,6 +261,7 @@ class _Draft:
         self._residue: list[Integers] = []
         self._boxes = 0
         self._residues: dict[Residue, int] = {}
+        self._since: list[Integers] = []
         self._lifetime: list[Integers] = []
         self._until: list[Integers] = []
         self._accuracy: list[Doubles] = []
@@ -274,7 +277,7 @@ class _Draft:
         for entry in queries.entries.values():
             query = entry.query
             if call.answers(tuple(source.stream for source in query.sources), query.emit):
-                self.add(query)
+                self.add(query, entry.version)
         for block in queries.blocks:
             if call.answers((block.stream,), block.emit):
                 self.add_block(block)
@@ -285,13 +288,13 @@ class _Draft:
             for group in groups.values():
                 group.multiply(times)
 
-    def add(self, query: Query) -> None:
+    def add(self, query: Query, version: int) -> None:
         number = self._queries
         used = {a.name for a in query.attributes()}
         if query.region is not None or query.knn is not None:
             used.update(self._stream.point or ())
         ids = pa.array([query.id], pa.string())
-        self._new_queries(ids, used, query)
+        self._new_queries(ids, version, used, query)
         if not is_static(query):
             self._moving.append((number, query))
             return
@@ -364,14 +367,15 @@ class _Draft:
         unbounded = np.concatenate([block.first == MIN_BIGINT, block.last == MAX_BIGINT], axis=1)
         huge = ((np.abs(bounds) >= EXACT - 1) & ~unbounded).any(axis=1)
         for i in np.flatnonzero(huge):
-            self.add(block.query(int(i)))
+            self.add(block.query(int(i)), block.version)
         chosen = np.flatnonzero(~huge)
         if not len(chosen):
             return
         n = len(chosen)
         numbers = np.arange(self._queries, self._queries + n)
         attributes = (*block.doubles, *block.integers, *block.strings)
-        self._new_queries(block.ids.take(pa.array(chosen)), {a.name for a in attributes})
+        ids = block.ids.take(pa.array(chosen))
+        self._new_queries(ids, block.version, {a.name for a in attributes})
         first, last = block.first[chosen], block.last[chosen]
         lows = np.where(first == MIN_BIGINT, -INF, first.astype(np.float64))
         highs = np.where(last == MAX_BIGINT, INF, last.astype(np.float64) + 1)
@@ -394,11 +398,14 @@ class _Draft:
         places: Integers = coded.indices.to_numpy()
         return codes[places]
 
-    def _new_queries(self, ids: pa.Array, used: set[str], query: Query | None = None) -> None:
+    def _new_queries(
+        self, ids: pa.Array, version: int, used: set[str], query: Query | None = None
+    ) -> None:
         """Ids that this query has, or those of plain boxes, which have no further clauses."""
         use = self._uses.setdefault(frozenset(used), len(self._uses))
         lifetime, until = (query.lifetime, query.until) if query else (None, None)
         self._ids.append(ids)
+        self._since.append(np.full(len(ids), version, dtype=np.int64))
         self._lifetime.append(np.full(len(ids), lifetime or 0, dtype=np.int64))
         self._until.append(np.full(len(ids), NEVER if until is None else until, dtype=np.int64))
         self._accuracy.append(np.full(len(ids), query.accuracy if query else 0.0))
@@ -428,6 +435,7 @@ class _Draft:
             residues=tuple(self._residues),
             circles=circles_of(self._residues),
             several=several,
+            since=_joined(self._since, np.int64),
             lifetime=_joined(self._lifetime, np.int64),
             until=_joined(self._until, np.int64),
             accuracy=_joined(self._accuracy, np.float64),

@@ -169,7 +169,7 @@ def _packed(
     outbox: Outbox, tracker: Tracker, before: dict[str, Any], shard: int, shards: int
 ) -> dict[str, list[Any]]:
     """All in binaries, and the counters."""
-    after = tracker.stats()
+    after = tracker.summary()
     counted = since(before, {name: after[name] for name in (*COUNTERS, BY_REASON)})
     counted |= {name: after[name] for name in (*GAUGES, *SAME, *LEAST)}
     told = pa.concat_tables([QUERIES.empty_table(), *(t.queries for _, t in outbox.timelines)])

@@ -9,7 +9,7 @@ those that were forgotten (`forgotten`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,17 +33,50 @@ from watchline.tracking.shrinking import WHOLE, Sizes, shrunk_watcher
 from watchline.tracking.watcher import QueryFlips, Term, Watcher
 
 Integers = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
 
 class Looked(NamedTuple):
-    """Of objects: how many queries look at each, how many of these are no nearest neighbours, and
-    in how many answers of the latter it is or would be."""
+    """Three counts for each of some objects. `looks`: the queries that look at the object, of any
+    kind. `steady`: those of them that are not kNN queries. `answers`: those of the steady ones that
+    have the object in their answer, or would have it if the tracker kept the object."""
 
     looks: Integers
     steady: Integers
     answers: Integers
+
+
+class Missing(NamedTuple):
+    """The queries that miss objects, each once, and how many objects each of them misses. These are
+    columns, because a million queries may have been registered since objects were forgotten."""
+
+    queries: pa.Array
+    objects: Integers
+
+    def plus(self, more: Mapping[str, int]) -> Missing:
+        """With so many more for each of these queries."""
+        names = pa.array(list(more), pa.string())
+        counts = np.array(list(more.values()), np.int64)
+        # The million queries are looked up among the few, since the latter are hashed faster.
+        found = pc.index_in(self.queries, value_set=names)
+        mine, places = found.is_valid().to_numpy(zero_copy_only=False), found.drop_null().to_numpy()
+        objects, is_new = self.objects.copy(), np.ones(len(names), np.bool_)
+        objects[mine] += counts[places]
+        is_new[places] = False
+        return Missing(
+            pa.concat_arrays([self.queries, names.filter(pa.array(is_new))]),
+            np.concatenate([objects, counts[is_new]]),
+        )
+
+    def matched(self, counts: Mapping[str, int]) -> Integers:
+        """The numbers that these counts have for its queries, 0 where they have none."""
+        zeros = self._replace(objects=np.zeros_like(self.objects))
+        return zeros.plus(counts).objects[: len(self.objects)] if counts else zeros.objects
+
+
+NOTHING = Missing(pa.array([], pa.string()), np.empty(0, np.int64))
 
 
 class Answers:
@@ -72,7 +105,7 @@ class Answers:
     _sizes: Sizes
     _small: Watcher | None
     # How many objects each query misses, unless that has changed.
-    _missed: dict[str, int] | None
+    _missed: Missing | None
 
     def __len__(self) -> int:
         return int(self._objects.num_rows)
@@ -109,6 +142,10 @@ class Answers:
 
     def _is_alive(self, name: str) -> bool:
         return name not in self._terms or name in self._births
+
+    def _over(self) -> list[str]:
+        """The queries whose life is over."""
+        return [name for name in self._terms if name not in self._births]
 
     def _slots(self) -> Slots:
         return np.empty(0, np.int32) if self._mover is None else self._mover.slots
@@ -175,7 +212,7 @@ class Answers:
         """Without those of queries whose life is over."""
         if not flips.mortal.any():
             return flips
-        over = pa.array([n for n in self._terms if n not in self._births], pa.string())
+        over = pa.array(self._over(), pa.string())
         return flips.chosen(~pc.is_in(flips.ids, value_set=over).to_numpy(zero_copy_only=False))
 
     def _looked(self, columns: Columns) -> Looked:
@@ -283,25 +320,32 @@ class Answers:
     def accuracies(self) -> dict[str, float]:
         """Of each query that misses objects: the part of its answer that it has. Where shadows were
         forgotten (`stats()["unknown"]`) it is the least part that is possible."""
-        missing = self._missing()
-        if not missing:
-            return {}
-        held = value_counts(self._inside(Columns(self._objects, self.stream)).ids)
-        ranked = self._ranked()
-        return {
-            name: _accuracy(held[name], missed, ranked.get(name))
-            for name, missed in missing.items()
-        }
+        return self._by_query(self._shares())
 
-    def _missing(self) -> dict[str, int]:
+    def _by_query(self, shares: Doubles) -> dict[str, float]:
+        return dict(zip(self._missing().queries.to_pylist(), shares.tolist(), strict=True))
+
+    def _shares(self) -> Doubles:
+        """The accuracies, in the order of the queries that miss objects. A query of k nearest
+        neighbours may have others in the place of those that it misses."""
+        missing = self._missing()
+        if not len(missing.queries):
+            return np.empty(0)
+        held = value_counts(self._inside(Columns(self._objects, self.stream)).ids)
+        whole, k = missing.matched(held) + missing.objects, missing.matched(self._ranked())
+        whole = np.where(k > 0, np.minimum(whole, k), whole)
+        shares: Doubles = np.maximum(whole - missing.objects, 0) / whole
+        return shares
+
+    def _missing(self) -> Missing:
         """How many objects each query misses."""
         if self._missed is None:
             self._moving()
             incomplete = self._shadows or self._sizes.step or self._forgotten.objects
-            self._missed = self._count_missing() if incomplete else {}
+            self._missed = self._count_missing() if incomplete else NOTHING
         return self._missed
 
-    def _count_missing(self) -> dict[str, int]:
+    def _count_missing(self) -> Missing:
         """Shadows that would be in answers; those that were forgotten and may be; and where queries
         are smaller, who would be with the whole regions."""
         missing = self._counted(Columns(self._shadows.rows(), self.stream), None)
@@ -309,23 +353,23 @@ class Answers:
             columns = Columns(self._objects, self.stream)
             missing += self._counted(columns, self._slots())
             missing -= Counter(self._answers(columns).ids.to_pylist())
-        if self._forgotten.objects:
-            missing += self._count_forgotten()
-        return dict(+missing)
+        if not self._forgotten.objects:
+            return NOTHING.plus(missing)
+        return self._count_forgotten().plus(missing)
 
-    def _count_forgotten(self) -> Counter[str]:
-        """Of forgotten objects those that each query may miss: one that moves may come to any."""
-        moving = self._mover
-        counts = Counter(
-            {
-                name: count
-                for name, count in self._forgotten.answers.items()
-                if (moving is None or name not in moving) and self._is_alive(name)
-            }
+    def _count_forgotten(self) -> Missing:
+        """How many forgotten objects each query may miss: a query that moves, all of them; a query
+        that stays, those that it held and those that were forgotten before it was registered."""
+        ids, versions = self._watcher.registered_after(self._forgotten.oldest)
+        moving = [] if self._mover is None else list(self._mover.names())
+        apart = pa.array([*self._over(), *moving], pa.string())
+        stays = ~pc.is_in(ids, value_set=apart).to_numpy(zero_copy_only=False)
+        earlier = self._forgotten.before(versions[stays])
+        held = Counter(
+            {name: n for name, n in self._forgotten.answers.items() if self._is_alive(name)}
         )
-        if moving is not None:
-            counts.update(dict.fromkeys(moving.names(), self._forgotten.objects))
-        return counts
+        every = dict.fromkeys(moving, self._forgotten.objects)
+        return Missing(ids.filter(pa.array(stays)), earlier).plus(held).plus(every)
 
     def _counted(self, columns: Columns, slots: Slots | None) -> Counter[str]:
         """How many of these objects each query holds, with its whole region; of nearest neighbours,
@@ -341,9 +385,8 @@ class Answers:
     def _accuracy(self) -> float:
         """The part of all answers that is there; the least possible where some are forgotten."""
         missing = self._missing()
-        ranked = self._ranked()
-        wrong = sum(n for name, n in missing.items() if name in ranked)
-        missed = sum(missing.values()) - wrong
+        is_ranked = missing.matched(self._ranked()) > 0
+        wrong, missed = (int(missing.objects[of].sum()) for of in (is_ranked, ~is_ranked))
         answers = self._counts["answers"]
         whole = answers + missed
         return max(answers - wrong, 0) / whole if whole else 1.0
@@ -354,10 +397,3 @@ def value_counts(ids: pa.Array) -> Counter[str]:
     counted = pc.value_counts(ids)
     names, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
     return Counter(dict(zip(names, counts, strict=True)))
-
-
-def _accuracy(held: int, missed: int, k: int | None) -> float:
-    """Of one query. A query of k nearest neighbours may have others in the place of those that it
-    misses."""
-    whole = held + missed if k is None else min(held + missed, k)
-    return max(whole - missed, 0) / whole if whole else 1.0

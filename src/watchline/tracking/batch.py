@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.evaluate import Columns
-from watchline.model import Stream
+from watchline.model import Shed, Stream
 from watchline.moving.events import Events
 from watchline.moving.tables import END, FIRST, ROW, TIMEOUT, UNHOLD
 from watchline.reasons import ENTERED, LEFT, Reason
@@ -93,7 +93,7 @@ class Linked:
         before[:known] = self.times[:known]
         late = times < before[mine]
         if self._timeout is not None and newest is not None:
-            late |= times < _back(newest, self._timeout)
+            late |= times < back(newest, self._timeout)
         self.late = int(np.count_nonzero(late))
         chosen = np.flatnonzero(~late)
         if self.late:
@@ -118,9 +118,9 @@ class Linked:
         gap = np.zeros(len(order), dtype=np.bool_)
         expired = latest[:0]
         if self._timeout is not None:
-            gap = (before >= 0) & (times[before] < _back(times[order], self._timeout))
+            gap = (before >= 0) & (times[before] < back(times[order], self._timeout))
             if newest is not None:
-                over = times[latest] < _back(newest, self._timeout)
+                over = times[latest] < back(newest, self._timeout)
                 expired, latest = latest[over], latest[~over]
         self.kept, self.expired = latest, expired
         gone = np.concatenate([before[gap], expired])
@@ -214,11 +214,18 @@ class Batch:
         self.births = {name: b for name, b in self.births.items() if name not in self._over}
         self.held = self.held[kept]
         self.let_go = own.rows.take(pa.array(own.kept[~kept]))
-        # Objects that were not known before this batch.
-        here = own.codes[own.kept[kept]]
-        self.came = own.ids.take(pa.array(here[here >= own.known]))
+        self.came = self._newcomers(kept)
         self.objects = own.rows.take(pa.array(own.kept[kept]))
         self.others = self._other.rows.take(pa.array(self._other.kept))
+
+    def _newcomers(self, kept: npt.NDArray[np.bool_]) -> pa.Array:
+        """The kept objects that were not known before this batch. Object shedding may refuse them;
+        the result is empty for a stream that does not shed objects, because nobody reads it."""
+        own, retention = self._own, self._stream.retention
+        if retention is None or retention.sheds is not Shed.OBJECTS:
+            return own.ids[:0]
+        here = own.codes[own.kept[kept]]
+        return own.ids.take(pa.array(here[here >= own.known]))
 
     def _linked(self, objects: pa.Table, batch: pa.Table) -> Linked:
         return Linked(objects, batch, self._stream, self._known.newest, self.newest)
@@ -498,7 +505,7 @@ def _in_order(found: _Found) -> Integers:
     return order
 
 
-def _back(times: Any, interval: int) -> Any:
+def back(times: Any, interval: int) -> Any:
     """So much earlier, but not before the first moment there is."""
     return np.maximum(times, FIRST + interval) - interval
 

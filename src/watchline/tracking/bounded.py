@@ -38,6 +38,9 @@ from watchline.tracking.shrinking import LAST_STEP, WHOLE, Patience, Sizes, shru
 ROOM = 0.75
 # So many shadows there may be for each object of MAX OBJECTS, and this part of MAX BYTES is theirs.
 SHADOWS, SHADOW_BYTES = 10, 0.5
+# Where there are too many shadows, this part of the bound stays. To choose which, all are matched
+# with all queries: so that is done once for each tenth of the bound that comes, not in each batch.
+SHADOWS_LEFT = 0.9
 
 
 class Visitors(NamedTuple):
@@ -66,10 +69,12 @@ class Bounded(Answers):
 
     # How many queries must look at a shadow that takes the place of an object.
     _threshold: int
-    # Changes that the exact run has told and this one has not, but for those that it takes to take
-    # all shadows back.
+    # The budget for giving up known objects, in changes of range queries: those that a tracker
+    # without a bound would have emitted so far, less those that this tracker has emitted, less
+    # those that it would emit if it took all shadows back now (decision 21).
     _spared: int
-    # Empty but for the end of a batch.
+    # The shadows and strangers that reported in the batch being processed. `_hear` sets them, and
+    # `_take_back` and `_slim_down` remove them, so there are none between batches.
     _visitors: Visitors
     _patience: Patience
 
@@ -110,8 +115,10 @@ class Bounded(Answers):
         return heard.late
 
     def _spare(self, before: Small, after: Integers) -> None:
-        """Shadows were in so many answers, and are in so many now. Of what they leave the exact run
-        tells, and it takes no change any more to take them back."""
+        """Add to `_spared` what shadows spare by leaving answers. `before` and `after` have, for
+        each shadow, the number of range answers it would be in. For each answer that a shadow
+        leaves, the exact run emits an exit that this tracker does not emit; and this tracker need
+        not emit an enter any more if it takes the object back. So each is worth two changes."""
         self._spared += 2 * int(np.maximum(before - after, 0).sum())
 
     def _look_again(self) -> None:
@@ -125,7 +132,9 @@ class Bounded(Answers):
         self._missed = None
 
     def _cast_shadows(self, gone: pa.Table) -> None:
-        """Objects that no query looks at any more, but some would with its whole region."""
+        """Make shadows of objects that the tracker lets go because queries are smaller under SHED
+        QUERIES: of those objects that some query would look at with its whole region. The other
+        objects leave nothing behind."""
         looked = self._looked(Columns(gone, self.stream))
         seen = looked.looks > 0
         if seen.any():
@@ -162,22 +171,26 @@ class Bounded(Answers):
         return pinned
 
     def _forget_shadows(self) -> None:
-        """No more shadows than there may be: those that the fewest queries look at, and of these
-        those that were silent longest, are forgotten. Whole rows stay: they are demanded."""
+        """Keep the bound on shadows. Where there are more, the tracker forgets shadows until nine
+        tenths of the bound are left: first those that the fewest queries look at, and of these the
+        ones that were silent longest. Whole rows stay: they are demanded."""
         if self._shadows.total <= self._most_shadows():
             return
         self._look_again()
-        excess = self._shadows.total - self._most_shadows()
-        if excess <= 0:
+        total, most = self._shadows.total, self._most_shadows()
+        if total <= most:
             return
+        excess = total - int(SHADOWS_LEFT * most)
         first = self._shadows.full.num_rows
         looks, times = self._shadows.looks[first:], times_of(self._shadows.slim, self.stream)
         places = first + np.lexsort((times, looks))[:excess]
+        if not len(places):
+            return
         gone = np.zeros(self._shadows.total, np.bool_)
         gone[places] = True
         columns = Columns(self._shadows.rows().filter(pa.array(gone)), self.stream)
         answers = value_counts(self._entered(columns, self._watcher).ids)
-        self._forgotten.add(len(places), answers, self._newest or 0)
+        self._forgotten.add(len(places), answers, self._newest or 0, self.version)
         self._shadows = self._shadows.where(~gone)
         self._counts["forgotten"] += len(places)
         self._missed = None

@@ -2,9 +2,14 @@
 
 A bound on shadows means that some are forgotten (`bounded`). An object moves only when it reports,
 and then it is known again. So a query that stays misses at most those forgotten objects that it
-held when they were forgotten. A query that moves may come to any of them, and so may one that is
-registered later. These counts are never too low: nobody knows which forgotten objects have reported
-since. The accuracy that follows is the least that is possible.
+held when they were forgotten. A query that moves may come to any of them, and a query that is
+registered later may hold any object that was forgotten before. These counts are never too low:
+nobody knows which forgotten objects have reported since. The accuracy that follows is the least
+that is possible.
+
+A query that was registered after objects were forgotten is known by its version. So a state has
+numbers of versions and the queries that held forgotten objects, and nothing of queries that are
+registered later, however many they are.
 
 With a TIMEOUT an object that was forgotten has reported or expired when that much time has passed.
 So counts have two generations: the older one is dropped when the newer one is as old as a TIMEOUT.
@@ -13,19 +18,34 @@ So counts have two generations: the older one is dropped when the newer one is a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+# Versions that a generation tells apart. Beyond that the oldest two count as the older one: then
+# queries that were registered between them are said to miss more than they may, never less.
+VERSIONS = 64
 
 
 @dataclass
 class Generation:
-    """So many objects were forgotten, and so many of them were in the answer of each query."""
+    """Objects that were forgotten: how many at each version of the catalog, the oldest version
+    first; and how many of them each query held that was registered by then."""
 
-    objects: int = 0
+    objects: dict[int, int] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
+
+    def add(self, version: int, objects: int, answers: Counter[str]) -> None:
+        self.objects[version] = self.objects.get(version, 0) + objects
+        self.answers += answers
+        if len(self.objects) > VERSIONS:
+            oldest, second, *_ = self.objects
+            self.objects[oldest] += self.objects.pop(second)
 
 
 class Forgotten:
@@ -39,19 +59,35 @@ class Forgotten:
     @property
     def objects(self) -> int:
         """How many forgotten objects answers may still miss."""
-        return self._older.objects + self._newer.objects
+        return sum(self._older.objects.values()) + sum(self._newer.objects.values())
 
     @property
     def answers(self) -> Counter[str]:
-        """How many of these each query that stays may miss."""
+        """How many of these each query held when they were forgotten; queries that held none, or
+        were registered later, are not in it."""
         return self._older.answers + self._newer.answers
 
-    def add(self, objects: int, answers: Counter[str], now: int) -> None:
-        """Objects are forgotten at this time of the stream, while they are in these answers."""
+    @property
+    def oldest(self) -> int:
+        """The oldest version at which objects were forgotten that answers may still miss."""
+        return min([*self._older.objects, *self._newer.objects])
+
+    def before(self, versions: Integers) -> Integers:
+        """How many of these objects were forgotten before each of these versions: a query that was
+        registered with one may miss them all."""
+        objects = Counter(self._older.objects)
+        objects.update(self._newer.objects)
+        known = np.array(sorted(objects), np.int64)
+        totals = np.cumsum([0, *(objects[version] for version in known.tolist())])
+        found: Integers = totals[np.searchsorted(known, versions)]
+        return found
+
+    def add(self, objects: int, answers: Counter[str], now: int, version: int) -> None:
+        """Objects are forgotten at this time of the stream and this version of the catalog, while
+        they are in these answers."""
         if self._since is None:
             self._since = now
-        self._newer.objects += objects
-        self._newer.answers += answers
+        self._newer.add(version, objects, answers)
 
     def age(self, now: int | None, timeout: int | None) -> None:
         """Drop the objects that have reported or expired by this time of the stream."""
@@ -60,19 +96,17 @@ class Forgotten:
         self._older, self._newer = self._newer, Generation()
         self._since = now if self._older.objects else None
 
-    def replace(self, dropped: Iterable[str], ids: pa.Array) -> None:
-        """Queries are dropped and those of these ids come: they may hold any forgotten object."""
-        if not self.objects:
-            return
-        came = ids.to_pylist()
+    def drop(self, queries: Set[str]) -> None:
+        """Queries are dropped, or replaced: then each counts as registered later."""
         for generation in (self._older, self._newer):
-            for name in dropped:
-                generation.answers.pop(name, None)
-            generation.answers.update(dict.fromkeys(came, generation.objects))
+            for name in generation.answers.keys() & queries:
+                del generation.answers[name]
 
     def state(self) -> list[Any]:
         """As JSON has it, for `of`."""
-        sides = ([side.objects, dict(side.answers)] for side in (self._older, self._newer))
+        sides = (
+            [list(side.objects.items()), dict(side.answers)] for side in (self._older, self._newer)
+        )
         return [self._since, *sides]
 
     @staticmethod
@@ -80,6 +114,6 @@ class Forgotten:
         made = Forgotten()
         made._since, older, newer = state
         made._older, made._newer = (
-            Generation(objects, Counter(answers)) for objects, answers in (older, newer)
+            Generation(dict(objects), Counter(answers)) for objects, answers in (older, newer)
         )
         return made

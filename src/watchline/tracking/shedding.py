@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.model import Stream
-from watchline.tracking.batch import Linked
+from watchline.tracking.batch import Linked, back
 from watchline.tracking.rows import conformed, row_schema, times_of
 
 Integers = npt.NDArray[np.int64]
@@ -97,28 +97,36 @@ class Shadows(NamedTuple):
     def met(self, batch: pa.Table, stream: Stream) -> tuple[Shadows, pa.Table, int]:
         """A batch comes: its objects cast no shadow any more. The batch without rows that are older
         than that, and how many these are."""
-        if not self:
+        if not self or not batch.num_rows:
             return self, batch, 0
-        known = self.ids(stream)
-        seen = pc.index_in(batch[stream.object], value_set=known)
+        seen = pc.index_in(batch[stream.object], value_set=self.ids(stream))
         places = pc.fill_null(seen, -1).to_numpy().astype(np.int64)
-        tables = (self.full, self.slim)
-        then = np.append(
-            np.concatenate([times_of(t, stream) for t in tables]), np.iinfo(np.int64).min
-        )
+        if (places < 0).all():
+            return self, batch, 0
+        then = np.append(self._times(stream), np.iinfo(np.int64).min)
         late = times_of(batch, stream) < then[places]
-        batch = batch.filter(pa.array(~late))
-        met = pc.is_in(known, value_set=batch[stream.object].combine_chunks())
-        left = self.where(~met.to_numpy(zero_copy_only=False))
-        return left, batch, int(np.count_nonzero(late))
+        silent = np.ones(self.total, np.bool_)
+        silent[places[(places >= 0) & ~late]] = False
+        return self.where(silent), batch.filter(pa.array(~late)), int(np.count_nonzero(late))
+
+    def _times(self, stream: Stream) -> Integers:
+        """When each of `rows` was reported."""
+        return np.concatenate([times_of(t, stream) for t in (self.full, self.slim)])
+
+    def _expire(self, stream: Stream, newest: int | None) -> bool:
+        """Whether some of these objects have timed out when this is the stream's newest time."""
+        if not self or stream.timeout is None or newest is None:
+            return False
+        return bool(self._times(stream).min() < back(newest, stream.timeout))
 
     def heard(
         self, reports: pa.Table, stream: Stream, before: int | None, newest: int | None
     ) -> Heard:
         """Rows of these objects and of strangers come, and some objects time out; the newest time
-        of the stream was `before` and is `newest`."""
-        if not self and not reports.num_rows:
-            return Heard(self, reports, self.answers, np.empty(0, np.bool_), 0, 0)
+        of the stream was `before` and is `newest`. Without rows and time-outs the cost is one pass
+        over the times of the shadows."""
+        if not reports.num_rows and not self._expire(stream, newest):
+            return Heard(self, reports, self.answers[:0], np.empty(0, np.bool_), 0, 0)
         linked = Linked(self.rows(), reports, stream, before, newest)
         is_new = linked.kept >= linked.known
         silent = np.zeros(self.total, np.bool_)

@@ -47,6 +47,7 @@ from watchline.tracking.shrinking import WHOLE, Patience, Sizes, shrunk
 from watchline.tracking.watcher import STEPS, Step, Watcher, members, terms_of
 
 Integers = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ class Tracker(Bounded):
             old.append(left)
             new.append(entered)
             self._waiting = mover.waiting()
-        self._forgotten.replace(step.dropped, step.came.plan.ids)
+        self._forgotten.drop(step.dropped)
         if step.reset:
             if mover is not None:
                 old, _, more = mover.divert(old, [], pa.array([], pa.string()))
@@ -410,7 +411,14 @@ class Tracker(Bounded):
 
         MAX OBJECTS bounds `objects`, MAX BYTES bounds `bytes`, which are of objects and shadows;
         `query_bytes` are of the queries and their indexes, which no bound covers."""
-        accuracies = self.accuracies()
+        shares = self._shares()
+        return {**self._summed_up(shares), "accuracies": self._by_query(shares)}
+
+    def summary(self) -> dict[str, Any]:
+        """As `stats`, without the accuracy of each query: there may be very many queries."""
+        return self._summed_up(self._shares())
+
+    def _summed_up(self, accuracies: Doubles) -> dict[str, Any]:
         return {
             "version": self.version,
             "newest": self._newest,
@@ -421,14 +429,15 @@ class Tracker(Bounded):
             "shadow": self._shadows.total,
             "unknown": self._forgotten.objects,
             "accuracy": self._accuracy(),
-            "least": min(accuracies.values(), default=1.0),
-            "accuracies": accuracies,
+            "least": float(accuracies.min(initial=1.0)),
             "bytes": self._bytes_of_objects() + self._shadows.nbytes,
             "query_bytes": self._bytes_of_queries(),
         }
 
     def counted(self) -> dict[str, Any]:
-        """What only grows."""
+        """The counters of this tracker's whole life, which never fall, by name; `rejected_by` has
+        the rejected rows by reason. A caller takes the counts of a batch as the difference of two
+        such results."""
         counts = {name: self._counts[name] for name in COUNTED}
         return {**counts, "rejected_by": dict(self._rejects)}
 

@@ -228,6 +228,16 @@ class Watcher(PairMatcher):
                 self._guards.update(zip(ids, made.accuracy[numbers].tolist(), strict=True))
         return self._guards
 
+    def registered_after(self, version: int) -> tuple[pa.Array, Integers]:
+        """The queries that were registered after a version, and the versions of their own."""
+        ids, versions = [pa.array([], pa.string())], [np.empty(0, np.int64)]
+        for layer in self._layers:
+            made = layer.base.plan
+            numbers = np.flatnonzero((made.since > version) & layer.alive)
+            ids.append(made.ids.take(pa.array(numbers)))
+            versions.append(made.since[numbers])
+        return pa.concat_arrays(ids), np.concatenate(versions)
+
     def holding(self, columns: Columns, ids: list[str]) -> tuple[Integers, pa.Array]:
         """Rows, and which of these queries hold them, as far as a row alone decides."""
         found = [(np.empty(0, np.int64), pa.array([], pa.string()))]
