@@ -65,7 +65,7 @@ def curve(objects: int, count: int, size: float, way: str) -> list[Point]:
         mean = mean_accuracy(tracker, count)
         points.append(Point(kept / most, stats["accuracy"], mean))
         if way == "objects":
-            assert kept <= bound, (count, size, load, kept)
+            assert kept <= max(bound, 1), (count, size, load, kept)
             # Never worse than to give up objects at random.
             assert points[-1].answers >= kept / most, (count, size, points[-1])
     say(f"load: {count:,} of {percent(size)}, shed {way}")

@@ -181,7 +181,8 @@ def batches_of(folder: Path, sources: list[int]) -> list[tuple[int, list[list[st
                 [f for k in range(seen[source] + 1, offset + 1) for f in logs[source].get(k, [])]
             )
             seen[source] = offset
-        version = int((folder / "catalog" / "_runs" / query_id / str(number)).read_text())
+        pin = (folder / "catalog" / "_runs" / query_id / str(number)).read_text()
+        version = int(pin.split()[0])  # beside it stands the wall clock
         made.append((version, files))
     return made
 

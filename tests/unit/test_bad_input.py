@@ -231,7 +231,7 @@ def test_real_neighbourhoods_are_accepted() -> None:
     for feature in features:
         region = inside(json.dumps(feature["geometry"]))
         assert region.vertices > 3
-        statement = sql.statement(f"CREATE QUERY q AS SELECT * FROM cars {region!r}", STREAMS)
+        statement = sql.statement(f"CREATE QUERY q AS SELECT * FROM cars {region.sql}", STREAMS)
         assert isinstance(statement, sql.CreateQuery)
         assert statement.query.region == region
     assert len(features) == 37

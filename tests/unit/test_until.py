@@ -12,7 +12,7 @@ import watchline as wl
 from tests.ledgers import Asked, Twin, compared
 from tests.strategies import life_sql
 from watchline.catalog import codec
-from watchline.matching import Matcher
+from watchline.matching import PairMatcher
 from watchline.model import Query
 
 LEFT = compared("x", "<", 50.0)
@@ -120,7 +120,7 @@ def test_matches_end_at_the_time_of_rows() -> None:
     )
     times = pa.array([9, 10, None, 0, -1], pa.timestamp("us", "UTC"))
     rows = pa.table({"symbol": ["a"] * 5, "price": [1.0] * 5, "ts": times})
-    pairs = Matcher(catalog, "ticks").match(rows)
+    pairs = PairMatcher(catalog, "ticks").match(rows)
     found = sorted(zip(pairs.ids.to_pylist(), pairs.rows.tolist(), strict=True))
     assert found == [*(("ever", i) for i in range(5)), ("q", 0), ("q", 3), ("q", 4)]
 

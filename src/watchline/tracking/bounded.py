@@ -86,7 +86,7 @@ class Bounded(Answers):
         kept = self.stream.retention
         if kept is None or kept.sheds is not Shed.OBJECTS or not self._shadows:
             return batch, batch.slice(0, 0)
-        ids, focals = batch[self.stream.object], self._watcher.focals()
+        ids, focals = batch[self.stream.object], self._focals()
         if self._threshold > 1:
             known = self._objects[self.stream.object].combine_chunks()
             processed = pc.or_(pc.is_in(ids, value_set=known), pc.is_in(ids, value_set=focals))
@@ -96,6 +96,15 @@ class Bounded(Answers):
                 pc.invert(pc.is_in(ids, value_set=shadows)), pc.is_in(ids, value_set=focals)
             )
         return batch.filter(processed), batch.filter(pc.invert(processed))
+
+    def _focals(self) -> pa.Array:
+        """The objects that living queries move with. That of a query whose life is over is an
+        object like any other: processed without a need, it would enter and leave in each batch."""
+        known = self._watcher.focals()
+        if all(name in self._births for name in self._terms):
+            return known
+        living = map(self._alive, self._watcher.moving(self.version))
+        return pa.concat_arrays([known[:0], *(ids for m in living for ids in m.focals)]).drop_null()
 
     def _hear(self, reports: pa.Table, before: int | None) -> int:
         """Shadows change by what their objects report; nothing is told. Those that have reported
