@@ -27,7 +27,6 @@ _BUILT_IN = (
 )
 # Formats of well-known packages, by the package to name.
 _PACKAGES = {
-    "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>",
     "avro": "org.apache.spark:spark-avro_2.13:<Spark's version>",
     "delta": "io.delta:delta-spark_2.13:<the version for Spark's>",
 }
@@ -70,6 +69,12 @@ _OPTIONS = {
 
 def check_format(table: str, format: str, settings: Mapping[str, Any]) -> None:
     """Refuse a format that neither Spark has nor a package of the job can bring."""
+    if format == "kafka":
+        raise InvalidQuery(
+            f"[{table}] a job neither reads nor writes Kafka: nothing decodes or encodes its column"
+            " 'value'. In Python it works, with Spark's from_json before wl.changes and to_json"
+            " after it"
+        )
     if format in _BUILT_IN or any(name in settings for name in _CLASSES):
         return
     if any(name in os.environ for name in _OUTSIDE):

@@ -19,7 +19,7 @@ from watchline.catalog import Catalog
 from watchline.config import Job, Source
 from watchline.errors import InvalidState, SchemaMismatch
 from watchline.formats import FILE_SINKS
-from watchline.model import Stream, Type
+from watchline.model import Keep, Stream, Type
 from watchline.names import hint
 
 # A source's newest file is looked for among so many, the last ones by name.
@@ -31,19 +31,42 @@ _MARK = "watchline-sink"
 
 def check_run(job: Job, catalog: Catalog) -> list[str]:
     """Refuse a stream that would lose or misread rows; give what is worth telling."""
-    check_files(job, catalog)
+    check_job(job, catalog)
     return check_sink(job)
 
 
 def check_replay(job: Job, catalog: Catalog) -> None:
     """The same for a batch, whose sink must not be there yet."""
-    check_files(job, catalog)
+    check_job(job, catalog)
     path = job.sink.path
     if path and job.sink.format in FILE_SINKS and os.path.exists(path):
         raise InvalidState(
             f"[sink] a replay writes a new folder, and there is one at {path}: name another in"
             " 'path', or delete it"
         )
+
+
+def check_job(job: Job, catalog: Catalog) -> None:
+    """What a stream and a batch need alike."""
+    if job.emit == "changes":
+        Keep(**job.keep).of(catalog.stream(job.stream))
+    check_places(job)
+    check_files(job, catalog)
+
+
+def check_places(job: Job) -> None:
+    """Refuse a sink that would write into what the job reads."""
+    places = {f"the source of {name!r}": source.path for name, source in job.sources.items()}
+    sink = job.sink.path
+    for what, place in {**places, "the catalog": job.catalog}.items():
+        if not sink or not place or "://" in sink or "://" in place:
+            continue
+        if os.path.commonpath([os.path.realpath(sink), os.path.realpath(place)]) == (
+            os.path.realpath(place)
+        ):
+            raise InvalidState(
+                f"[sink] 'path' is in the folder of {what}, {place}: name a folder of its own"
+            )
 
 
 # --- the sink and its checkpoint
@@ -292,7 +315,7 @@ def _json_columns(file: str, source: Source, stream: Stream) -> list[str]:
                 continue
             keys |= dict.fromkeys(row if isinstance(row, dict) else ())
     if not keys:
-        return []
+        return ["none of its first lines is a JSON object"] if os.path.getsize(file) else []
     needed = {stream.object, stream.time, *(stream.point or ())}
     columns = [*keys, *_partitions(file, source)]
     declared = {a.name.casefold() for a in stream.attributes}

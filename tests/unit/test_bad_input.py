@@ -298,6 +298,7 @@ def test_a_refused_statement_changes_nothing() -> None:
     ("name", "message"),
     [
         ("max_object", r"wl.Tracker has no argument 'max_object'; did you mean 'max_objects'\?"),
+        ("clok", r"wl.Tracker has no argument 'clok'; did you mean 'clock'\?"),
         ("zzz", "has no argument 'zzz'; it takes retain, cache, max_objects, max_bytes, shed"),
     ],
 )

@@ -272,7 +272,7 @@ def test_replay_into_a_folder_that_is_there(folder: Path) -> None:
         ("emit =", 'trigger = "5 secs"\nemit =', "'trigger' must be \"available now\" or a time"),
         ("emit =", 'trigger = "once"\nemit =', "such as \"5 seconds\", not 'once'"),
         ('"parquet"', '"parqet"', "'parqet' by itself: .*did you mean 'parquet'"),
-        ('"parquet"', '"kafka"', "name its package: .*spark-sql-kafka"),
+        ('"parquet"', '"kafka"', "a job neither reads nor writes Kafka"),
         (
             'path = "in"',
             'path = "in"\noptions = { maxFilePerTrigger = 1 }',
@@ -301,3 +301,24 @@ def test_formats_and_options_that_we_cannot_know(folder: Path) -> None:
     packages = '[spark]\n"spark.jars.packages" = "a:b:1"\n'
     assert checked(folder, JOB.replace('"parquet"', '"strange"', 1) + packages) == []
     assert checked(folder, JOB.replace('"in"', '"in"\noptions = { "parquet.x" = 1 }', 1)) == []
+
+
+@pytest.mark.parametrize("place", ["in", "in/out", "catalog", "./in/../in"])
+def test_a_sink_in_what_the_job_reads(folder: Path, place: str) -> None:
+    """Nobody is told to delete it."""
+    with pytest.raises(InvalidState, match=r"in the folder of .* name a folder of its own") as told:
+        checked(folder, JOB.replace('path = "out"', f'path = "{place}"'))
+    assert "delete" not in str(told.value)
+
+
+def test_a_file_that_is_no_json(folder: Path) -> None:
+    pq.write_table(pa.table(ROWS), folder / "in" / "a.parquet")
+    with pytest.raises(SchemaMismatch, match="none of its first lines is a JSON object"):
+        checked(folder, JOB.replace('"parquet"', '"json"', 1))
+    (folder / "in" / "a.parquet").write_text("")
+    assert checked(folder, JOB.replace('"parquet"', '"json"', 1)) == []
+
+
+def test_a_bound_without_what_it_goes_with(folder: Path) -> None:
+    with pytest.raises(InvalidQuery, match="max_objects goes with retain = 'significant'"):
+        checked(folder, JOB + "[keep]\nmax_objects = 5\n")

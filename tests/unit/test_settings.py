@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from watchline.errors import InvalidQuery
 from watchline.spark.settings import _settings
 
 JAVA = "spark.driver.extraJavaOptions"
@@ -32,3 +33,8 @@ def test_a_users_settings_win_and_are_texts() -> None:
 def test_spark_submit_chooses_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     assert "spark.master" not in _settings(None, {})
+
+
+def test_what_is_no_setting_of_spark() -> None:
+    with pytest.raises(InvalidQuery, match=r"unlike 'shard'; did you mean 'shards'\?"):
+        _settings(None, {"shard": "2"})

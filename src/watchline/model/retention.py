@@ -84,12 +84,12 @@ class Keep:
     shed: str | None = None
 
     @classmethod
-    def from_arguments(cls, given: Mapping[str, Any], call: str) -> Keep:
-        """From the keyword arguments of a call, which may be misspelt."""
+    def from_arguments(cls, given: Mapping[str, Any], call: str, *others: str) -> Keep:
+        """From the keyword arguments of a call, which may be misspelt; `others` it has, too."""
         known = [f.name for f in fields(cls)]
         for name in given:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
+                near = get_close_matches(name, [*known, *others], n=1)
                 instead = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
                 raise InvalidQuery(f"{call} has no argument {name!r}; {instead}")
         return cls(**given)

@@ -129,7 +129,7 @@ def changes(
     A streaming result follows the catalog: a new version starts a batch of its own if no rows do.
     """
     opened = opened_catalog(catalog)
-    kept = Keep.from_arguments(keep, "wl.changes")
+    kept = Keep.from_arguments(keep, "wl.changes", "shards", "state")
     return changes_of(df, opened, stream, shards, state, kept, stacklevel=3)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from watchline.errors import EngineError
+from watchline.errors import EngineError, InvalidQuery
+from watchline.names import hint
 from watchline.spark.gateway import launch
 
 MIN_JAVA = 17
@@ -79,6 +80,10 @@ def _submitted() -> bool:
 
 def _settings(master: str | None, conf: Mapping[str, Any]) -> dict[str, str]:
     """Ours, and a user's over them, as texts."""
+    for key in conf:
+        if not key.startswith("spark."):
+            near = hint(key, ("master", "app_name", "shards"))
+            raise InvalidQuery(f"a setting of Spark begins with 'spark.', unlike {key!r}{near}")
     given = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in conf.items()}
     master = master or given.get("spark.master") or (None if _submitted() else "local[*]")
     if master is None:

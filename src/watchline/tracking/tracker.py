@@ -91,7 +91,7 @@ class Tracker(Bounded):
         clock: Clock | None = None,
         **keep: Unpack[Keeping],
     ):
-        kept = Keep.from_arguments(keep, "wl.Tracker")
+        kept = Keep.from_arguments(keep, "wl.Tracker", "version", "clock")
         opened = opened_catalog(catalog)
         self._start(Watcher(opened, stream, version), opened.identity, 1, kept)
         self._clock = checked_clock(clock)
@@ -359,7 +359,7 @@ class Tracker(Bounded):
         **keep: Unpack[Keeping],
     ) -> Tracker:
         """The tracker whose snapshot this is, of the same catalog and stream."""
-        kept = Keep.from_arguments(keep, "wl.Tracker.restore")
+        kept = Keep.from_arguments(keep, "wl.Tracker.restore", "clock")
         opened = opened_catalog(catalog)
         saved = Saved.of(blob, opened.identity, stream)
         watcher = Watcher(opened, stream, saved.head["version"])
