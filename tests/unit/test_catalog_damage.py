@@ -173,7 +173,7 @@ def test_a_worker_of_a_running_job_says_the_same(path: Path) -> None:
     with pytest.raises(wl.CatalogDamaged, match="catalog repair"):
         list(task(iter([pa.record_batch({"price": [1.0]})])))
     repair(str(path))
-    out, _counters = task(iter([pa.record_batch({"price": [1.0]})]))
+    _begun, out, _counters = task(iter([pa.record_batch({"price": [1.0]})]))
     assert out.num_rows == QUERIES
 
 
