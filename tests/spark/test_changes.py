@@ -348,7 +348,7 @@ def test_a_state_that_is_missing_or_wrong(
     refused("this is no state of a tracker")
     older = len(blobs.MAGIC)
     file.write_bytes(good[:older] + b"\x00\x00" + good[older + 2 :])
-    refused("the state has format 0, this program reads format 2")
+    refused("the state has format 0, this program reads formats 2 and 3")
     file.write_bytes(good)
     refused("made with 1 shards, not 2: use shards = 1", shards=2)
     other = catalog_at(tmp_path / "other", "BIGINT", None, [NEAR])
