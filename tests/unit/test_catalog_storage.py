@@ -315,3 +315,14 @@ def test_the_table_is_open_to_other_delta_readers(path: Path) -> None:
     ]
     assert rows[1]["text"] == CREATE.format("a")
     assert json.loads(rows[1]["definition"])["$"] == "Query"
+
+
+def test_a_relative_path_outlives_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    catalog = Catalog("mine")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    catalog.execute(TICKS)
+    assert (catalog.version, Catalog(tmp_path / "mine").version) == (1, 1)

@@ -502,7 +502,8 @@ def local_folder(uri: str) -> str | None:
     if "%" in folder:
         # deltalake would decode it and look elsewhere.
         raise CatalogError(f"the path {folder} has a '%', which Delta cannot keep: name another")
-    return folder
+    # The log is opened again and again, and the process may have another working folder by then.
+    return os.path.abspath(folder) if folder else folder
 
 
 def _reason(error: Exception) -> str:
