@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.ledgers import fleet, same
 from tests.spark.test_changes_run import (
@@ -24,6 +25,7 @@ from tests.spark.test_changes_run import (
     right,
     written,
 )
+from watchline.spark import job
 from watchline.spark.sink import committed_files
 
 NOISE = ("Traceback", "ERROR", "WARN", "Exception", "Aborted")
@@ -110,7 +112,7 @@ query = job.start(spark, load(f"{folder}/job.toml"))
 while not job.progress(query, -1):
     query.awaitTermination(0.2)
 if sys.argv[2] == "stop":
-    job.stop(query)  # after the running batch: Spark prints what it cuts off
+    job.stop(query, patience=0)  # in the middle of a batch
 print("the end")
 """
 
@@ -129,6 +131,20 @@ def test_a_script_that_ends_prints_nothing_of_spark(tmp_path: Path, how: str) ->
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "the end\n", "")
+
+
+def test_spark_is_silent_while_a_query_is_stopped_and_only_then(spark: SparkSession) -> None:
+    root = spark.sparkContext._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
+    before, levels = root.getLevel().toString(), []
+
+    class Query:
+        isActive, lastProgress = False, None  # noqa: N815 - Spark's names
+
+        def stop(self) -> None:
+            levels.append(root.getLevel().toString())
+
+    job.stop(Query())
+    assert [*levels, root.getLevel().toString()] == ["OFF", before]
 
 
 def test_a_jvm_that_does_not_start_says_why() -> None:

@@ -273,7 +273,22 @@ def stop(query: Any, patience: float = 30.0) -> None:
             if time.monotonic() > until:
                 break
             time.sleep(0.05)
-        query.stop()
+        # The next batch may have begun by now: Spark would print a page for each part it cuts off.
+        with _silence():
+            query.stop()
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Spark logs nothing meanwhile."""
+    spark = SparkSession.active()
+    root = spark.sparkContext._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
+    level = root.getLevel().toString()
+    spark.sparkContext.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLogLevel(level)
 
 
 def _batches(query: Any) -> int:
