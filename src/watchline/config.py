@@ -58,6 +58,7 @@ if sys.version_info >= (3, 11):
 else:  # pragma: no cover
     import tomli as tomllib
 
+MAX_SHARDS = 4_096
 EMITS = ("matches", "changes", "joins")
 Options = dict[str, Any]
 _TABLES = ("options", "keep", "spark", "sources", "times")
@@ -125,9 +126,11 @@ def load(path: str) -> Job:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidQuery(f"{path} is not TOML: {error}") from None
     job = _section(Job, _one_or_many(raw, path), path, "")
-    if "shards" in raw and (job.shards < 1 or job.emit == "matches"):
+    if "shards" in raw and job.emit == "matches":
+        raise InvalidQuery(f'{path}: \'shards\' goes with emit = "changes" or "joins"')
+    if "shards" in raw and not 1 <= job.shards <= MAX_SHARDS:
         raise InvalidQuery(
-            f'{path}: \'shards\' must be above zero, and goes with emit = "changes" or "joins"'
+            f"{path}: 'shards' must be a whole number from 1 to {MAX_SHARDS}, not {job.shards}"
         )
     _check_keep(job, path)
     _check_times(job, path)

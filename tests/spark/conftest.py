@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import watchline as wl
 from tests.spark.streaming import Stream
+from tests.support.programs import InProcess
 from watchline.spark.settings import _LOG
 
 
@@ -30,6 +31,12 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def stream(spark: SparkSession, tmp_path: Path) -> Stream:
     return Stream(spark, tmp_path)
+
+
+@pytest.fixture
+def jobs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> InProcess:
+    """The command line in this process, on the session that is there."""
+    return InProcess(spark, monkeypatch)
 
 
 @pytest.fixture

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
-import subprocess
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -38,13 +35,11 @@ from tests.spark.test_changes_run import (
     FOREVER,
     KIND,
     TIMEOUT,
-    command,
-    environment,
-    finish,
     prepared,
     put,
     written,
 )
+from tests.support.programs import InProcess, Program
 from watchline import Tracker
 from watchline.catalog import Catalog
 
@@ -85,60 +80,6 @@ class Writer(threading.Thread):
         self._over.set()
         self.join(30)
         assert not self.is_alive()
-
-
-def of_session(leader: int) -> list[int]:
-    """The processes that a program started, and theirs."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if os.getsid(int(entry.name)) == leader:
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
-
-
-class Run:
-    """`watchline run` in a session of its own, to be killed with all its processes."""
-
-    def __init__(self, folder: Path):
-        self._folder = folder
-        self.process = subprocess.Popen(
-            command(folder, "run"),
-            stdout=subprocess.DEVNULL,
-            stderr=(folder / "errors").open("ab"),
-            start_new_session=True,
-            env=environment(),
-        )
-
-    def wait_for(self, places: list[str], seconds: float) -> bool:
-        """Until a new file appears in one of these places of the folder."""
-        before = self._files(places)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            assert self.process.poll() is None, (self._folder / "errors").read_text()[-3_000:]
-            if self._files(places) - before:
-                return True
-            time.sleep(0.002)
-        return False
-
-    def _files(self, places: list[str]) -> set[str]:
-        return {str(path) for place in places for path in self._folder.glob(place)}
-
-    def kill(self, driver_first: bool) -> None:
-        if driver_first:
-            # The JVM goes on for a moment, and its workers with it.
-            self.process.kill()
-            time.sleep(0.3)
-        while left := of_session(self.process.pid):
-            for pid in left:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            self.process.poll()
-            time.sleep(0.02)
-        self.process.wait()
 
 
 # Where something new is written at each moment of a batch's life.
@@ -222,7 +163,7 @@ def _rows(file: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_killed_at_every_moment(tmp_path: Path) -> None:
+def test_killed_at_every_moment(tmp_path: Path, jobs: InProcess) -> None:
     """SIGKILL a dozen times, while queries come and go: nothing is lost, nothing comes twice."""
     seed = int(os.environ.get("WATCHLINE_SEED", "7"))
     draw = random.Random(seed)
@@ -244,14 +185,14 @@ def test_killed_at_every_moment(tmp_path: Path) -> None:
     aims = [*((moment, SOON) for moment in [*MOMENTS, "state"]), *[("commit", LATER)] * 3]
     aims += [("", (draw.uniform(0.5, 6),)) for _ in range(2)]
     draw.shuffle(aims)
-    met = sum(kill_at(Run(folder), moment, draw.choice(after), draw) for moment, after in aims)
+    met = sum(kill_at(folder, moment, draw.choice(after), draw) for moment, after in aims)
     writer.end()
     assert met >= len(aims) - 2
     (folder / "job.toml").write_text(
         text.replace("stream =", 'trigger = "available now"\nstream =', 1)
     )
-    done = finish(folder, "run")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "run")
+    assert done.code == 0, done.stderr
     wanted, ledger = ledger_of(folder, writer)
     assert ledger.counters["rejected"] + 1 < 600
     assert {"registered", "dropped", "enter", "exit", "expired"} <= {c[4] for c in wanted}
@@ -264,7 +205,7 @@ def test_killed_at_every_moment(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_while_load_is_shed(tmp_path: Path) -> None:
+def test_killed_while_load_is_shed(tmp_path: Path, jobs: InProcess) -> None:
     """What is given up and what comes back is the same as if nothing had happened."""
     draw = random.Random(int(os.environ.get("WATCHLINE_SEED", "7")))
     folder = prepared(tmp_path)
@@ -276,12 +217,12 @@ def test_killed_while_load_is_shed(tmp_path: Path) -> None:
     text += "[keep]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in keep.items())
     (folder / "job.toml").write_text(text)
     for moment in draw.sample(sorted(MOMENTS), 3):
-        kill_at(Run(folder), moment, draw.choice(SOON), draw)
+        kill_at(folder, moment, draw.choice(SOON), draw)
     (folder / "job.toml").write_text(
         text.replace("stream =", 'trigger = "available now"\nstream =', 1)
     )
-    done = finish(folder, "run")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "run")
+    assert done.code == 0, done.stderr
     tracker = Tracker(Catalog(folder / "catalog"), "cars", 1, **keep)
     wanted: list[Told] = []
     for _, files in batches(folder):
@@ -291,9 +232,15 @@ def test_killed_while_load_is_shed(tmp_path: Path) -> None:
     assert {"shed", "enter", "exit"} <= {change[4] for change in wanted}
 
 
-def kill_at(run: Run, moment: str, after: float, draw: random.Random) -> bool:
-    """Whether the moment came."""
-    come = not moment or run.wait_for(MOMENTS[moment], 120)
+def kill_at(folder: Path, moment: str, after: float, draw: random.Random) -> bool:
+    """Kill a run so long after something new was written there; whether the moment came."""
+
+    def files() -> set[str]:
+        return {str(path) for place in MOMENTS[moment] for path in folder.glob(place)}
+
+    running = Program(folder)
+    before = files() if moment else set()
+    come = not moment or running.wait_for(lambda: bool(files() - before), 120)
     time.sleep(after)
-    run.kill(driver_first=draw.random() < 0.3)
+    running.kill(driver_first=draw.random() < 0.3)
     return come

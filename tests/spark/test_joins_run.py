@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import watchline as wl
 from tests.spark.joining import (
@@ -26,10 +25,9 @@ from tests.spark.joining import (
     table,
 )
 from tests.spark.streaming import sunk
-from tests.spark.test_changes_kills import SOON, Run, batches_of, kill_at
-from tests.spark.test_changes_run import finish
+from tests.spark.test_changes_kills import SOON, batches_of, kill_at
+from tests.support.programs import InProcess, finish
 from watchline.catalog import Catalog
-from watchline.cli import cli
 from watchline.config import load
 from watchline.errors import InvalidQuery
 from watchline.spark.settings import _LOG
@@ -76,17 +74,17 @@ def folder(tmp_path: Path) -> Path:
 def refused(folder: Path, text: str, message: str) -> None:
     """Before Spark is started."""
     (folder / "job.toml").write_text(text)
-    done = CliRunner().invoke(cli, ["run", str(folder / "job.toml")])
-    assert done.exit_code == 2, done.output
-    assert message in done.output
+    done = finish(folder, "run")
+    assert done.code == 2, done.stderr
+    assert message in done.stderr
 
 
-def test_run_and_replay(folder: Path) -> None:
+def test_run_and_replay(folder: Path, jobs: InProcess) -> None:
     """A live run in small batches and a replay in one write the same; then others are refused."""
     joiner = wl.Joiner(Catalog(folder / "catalog"), ["r", "s"])
     right = joined(joiner.process({name: table(name, rows) for name, rows in ROWS.items()}))
-    done = finish(folder, "run", "--json")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "run", "--json")
+    assert done.code == 0, done.stderr
     batches = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(batches) == 6
     assert sum(b["rows"] for b in batches) == 242
@@ -98,16 +96,16 @@ def test_run_and_replay(folder: Path) -> None:
     assert joined(sunk(folder)) == right
     text = JOB.replace('"out"', '"again"').replace("shards = 2", "shards = 3")
     (folder / "job.toml").write_text(text.replace("{ maxFilesPerTrigger = 1 }", "{}"))
-    done = finish(folder, "replay")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "replay")
+    assert done.code == 0, done.stderr
     assert f"{right.total():,} pairs in" in done.stdout
     assert f" from 242 rows, {joiner.stats()['rejected']} rejected (" in done.stdout
     assert joined(ds.dataset(folder / "again", format="parquet").to_table()) == right
     # The checkpoint belongs to what it was made for.
     (folder / "job.toml").write_text(JOB.replace("sources.s", "sources.t"))
     Catalog(folder / "catalog").execute(DECLARATIONS[1].replace("STREAM s", "STREAM t"))
-    done = finish(folder, "run")
-    assert done.returncode == 2
+    done = jobs.finish(folder, "run")
+    assert done.code == 2
     assert "is of a join of r, s, or start with a new checkpoint" in done.stderr
 
 
@@ -124,7 +122,7 @@ MISTAKES = [
     ('path = "s"\n', "", "[sources.s] 'path' is missing: format 'parquet' needs one"),
     ('[sources.s]\nformat = "parquet"\n', "[sources.s]\n", "[sources.s] 'format' is missing"),
     ("[sources.r]", '[sources]\ns2 = "in"\n[sources.r]', "[sources] 's2' must be a table, not"),
-    ("shards = 2", "shards = -2", "'shards' must be above zero"),
+    ("shards = 2", "shards = -2", "'shards' must be a whole number from 1 to 4096"),
     ("[sink]", "[keep]\ncache = 0.5\n[sink]", "[keep] goes with emit = \"changes\""),
     ("[sink]", "[times]\nt = 2\n[sink]", "[times] there is no source 't'"),
     ("[sink]", "[times]\nr = 0\n[sink]", "[times] 'r' must be a whole number above zero"),
@@ -132,6 +130,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("jobs")
 @pytest.mark.parametrize(("old", "new", "message"), MISTAKES, ids=[m[2][:30] for m in MISTAKES])
 def test_mistakes_in_the_file(folder: Path, old: str, new: str, message: str) -> None:
     assert old in JOB
@@ -144,7 +143,7 @@ def test_other_mistakes(folder: Path) -> None:
     refused(folder, bare, "'sources' is missing: emit = \"joins\" needs a table for each stream")
     (folder / "job.toml").write_text(JOB.replace("[sink]", "[times]\nr = 3\n[sink]"))
     assert load(str(folder / "job.toml")).times == {"r": 3}
-    for emit, message in (("changes", r"\[times\] goes with"), ("matches", "'shards' must be")):
+    for emit, message in (("changes", r"\[times\] goes with"), ("matches", "'shards' goes with")):
         text = bare.replace('"joins"', f'"{emit}"\nstream = "r"')
         text += '[source]\nformat = "parquet"\npath = "r"\n[times]\nr = 2\n'
         (folder / "job.toml").write_text(text)
@@ -153,7 +152,7 @@ def test_other_mistakes(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_and_restarted(folder: Path) -> None:
+def test_killed_and_restarted(folder: Path, jobs: InProcess) -> None:
     """SIGKILL at moments of a batch's life, while queries come: nothing is lost or comes twice."""
     seed = int(os.environ.get("WATCHLINE_SEED", "7"))
     draw = random.Random(seed)
@@ -176,13 +175,13 @@ def test_killed_and_restarted(folder: Path) -> None:
     )
     missed = []
     for moment, query in zip(("tasks", "state", "sink", "commit"), QUERIES[2:], strict=False):
-        if not kill_at(Run(folder), moment, draw.choice(SOON), draw):
+        if not kill_at(folder, moment, draw.choice(SOON), draw):
             missed.append(moment)
         catalog.execute(query)
     assert not missed
     (folder / "job.toml").write_text(text.replace("[sink]", "[times]\nr = 2\n[sink]"))
-    done = finish(folder, "run")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "run")
+    assert done.code == 0, done.stderr
     joiner, right = undisturbed(folder)
     found = sunk(folder)
     assert joined(found) == joined(right)

@@ -1,10 +1,9 @@
-"""`watchline run` and `watchline replay` as programs: files in, files out, kills, mistakes."""
+"""`watchline run` and `watchline replay`: files in, files out, kills, mistakes."""
 
 from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.test_matches import QUERIES, TICKS, pairs_in_process, ticks
+from tests.support.programs import InProcess, finish, program, wait_for
 from watchline.catalog import Catalog
 from watchline.config import load
 from watchline.errors import SchemaMismatch
@@ -54,16 +54,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, verb: str, *more: str) -> list[str]:
-    return [sys.executable, "-m", "watchline", verb, str(folder / "job.toml"), *more]
-
-
-def finish(folder: Path, verb: str, *more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(folder, verb, *more), capture_output=True, text=True, timeout=180, check=False
-    )
-
-
 def written(folder: Path) -> list[Any]:
     """What the sink holds, by Spark's own list of committed files."""
     files = committed_files(str(folder / "out"))
@@ -75,10 +65,10 @@ def as_pairs(table: pa.Table) -> list[Any]:
     return sorted(zip(times, table["query_id"].to_pylist(), strict=True))
 
 
-def test_run_and_replay(folder: Path) -> None:
+def test_run_and_replay(folder: Path, jobs: InProcess) -> None:
     expected = pairs_in_process(Catalog(folder / "catalog"), ticks(500))
-    done = finish(folder, "run")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "run")
+    assert done.code == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 10
     assert lines[0].split()[2:4] == ["50", "rows"]
@@ -89,64 +79,51 @@ def test_run_and_replay(folder: Path) -> None:
     assert written(folder) == expected
     text = JOB.replace('"out"', '"again"').replace("{ maxFilesPerTrigger = 1 }", "{}")
     (folder / "job.toml").write_text(text)
-    done = finish(folder, "replay", "--json")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "replay", "--json")
+    assert done.code == 0, done.stderr
     assert f'"matches": {len(expected)}' in done.stdout
     assert '"rows": 500, "unanswered": 1' in done.stdout
     assert as_pairs(ds.dataset(folder / "again", format="parquet").to_table()) == expected
 
 
-def test_killed_and_restarted(folder: Path) -> None:
+def test_killed_and_restarted(folder: Path, jobs: InProcess) -> None:
     """SIGKILL at random moments, again and again: the sink is what an undisturbed run writes."""
     expected = pairs_in_process(Catalog(folder / "catalog"), ticks(500))
     draw = random.Random(5)
-    for _ in range(3):
-        process = subprocess.Popen(
-            command(folder, "run"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert process.stdout is not None
-        process.stdout.readline()  # the first batch of this run is done
-        time.sleep(draw.uniform(0, 1.5))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        # The JVM notices that its parent is gone; it must be, before the next run.
-        subprocess.run(["pkill", "-9", "-f", str(folder)], check=False)
-        time.sleep(1)
-    assert finish(folder, "run").returncode == 0
+    for _ in range(2):
+        with program(folder) as running:
+            # The first batch of this run is done.
+            assert running.wait_for(lambda running=running: "batch " in running.printed)
+            time.sleep(draw.uniform(0, 1.0))
+    assert jobs.finish(folder, "run").code == 0
     assert written(folder) == expected
 
 
-def test_interrupt_stops_cleanly_and_the_catalog_is_followed(folder: Path) -> None:
+def test_interrupt_stops_cleanly_and_the_catalog_is_followed(folder: Path, jobs: InProcess) -> None:
     text = JOB.replace('trigger = "available now"\n', "").replace("maxFilesPerTrigger = 1", "")
     (folder / "job.toml").write_text(text)
-    process = subprocess.Popen(
-        command(folder, "run"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert "500 rows" in process.stdout.readline()
-    env = {**os.environ, "WATCHLINE_CATALOG": str(folder / "catalog")}
-    add = [
-        sys.executable,
-        "-m",
-        "watchline",
-        "query",
-        "add",
-        "all",
-        "SELECT * FROM ticks WHERE n > 0",
-    ]
-    subprocess.run(add, env=env, check=True, capture_output=True)
-    pq.write_table(ticks(20, seed=9), folder / "in" / "new.parquet")
-    assert "20 rows" in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "stopped: 520 rows" in errors
+    commits = folder / "checkpoint" / "commits"
+
+    def register_and_add_rows() -> None:
+        wait_for((commits / "0").exists)
+        env = {"WATCHLINE_CATALOG": str(folder / "catalog")}
+        add = ["query", "add", "all", "SELECT * FROM ticks WHERE n > 0"]
+        command = [sys.executable, "-m", "watchline", *add]
+        subprocess.run(command, env={**os.environ, **env}, check=True, capture_output=True)
+        pq.write_table(ticks(20, seed=9), folder / "in" / "new.parquet")
+        wait_for(lambda: len(written(folder)) > before)
+
+    before = len(pairs_in_process(Catalog(folder / "catalog"), ticks(500)))
+    done = jobs.interrupted(folder, register_and_add_rows)
+    assert done.code == 0
+    assert "500 rows" in done.stdout.splitlines()[0]
+    assert "20 rows" in done.stdout.splitlines()[1]
+    assert "stopped: 520 rows" in done.stderr
     found = written(folder)
     assert sum(name == "all" for _, name in found) == 20
 
 
-def test_other_formats_and_another_catalog(folder: Path) -> None:
+def test_other_formats_and_another_catalog(folder: Path, jobs: InProcess) -> None:
     """Rows from JSON to the console; then the same checkpoint with another catalog."""
     lines = [
         '{"symbol": "S1", "price": 5.0, "volume": null, "n": 3, "ts": "2026-03-01T12:00:00Z"}',
@@ -158,14 +135,14 @@ def test_other_formats_and_another_catalog(folder: Path) -> None:
     text = JOB.replace('format = "parquet"', 'format = "json"', 1)
     text = text.replace('format = "parquet"\npath = "out"', 'format = "console"')
     (folder / "job.toml").write_text(text)
-    done = finish(folder, "run", "--json")
-    assert done.returncode == 0, done.stderr
+    done = jobs.finish(folder, "run", "--json")
+    assert done.code == 0, done.stderr
     assert '"rows": 2, "matches": 2' in done.stdout
     Catalog(folder / "other").execute("; ".join([TICKS, *QUERIES]))
     (folder / "job.toml").write_text(text.replace('catalog = "catalog"', 'catalog = "other"'))
     (folder / "in" / "b.json").write_text(lines[0])
-    done = finish(folder, "run")
-    assert done.returncode == 2
+    done = jobs.finish(folder, "run")
+    assert done.code == 2
     assert "belongs to another catalog" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -183,15 +160,15 @@ def test_a_source_without_the_declared_columns_is_refused(
     assert not (folder / "out").exists()
 
 
-def test_a_used_sink_with_a_new_checkpoint(folder: Path) -> None:
+def test_a_used_sink_with_a_new_checkpoint(folder: Path, jobs: InProcess) -> None:
     """Spark would call its first batches written, and drop them."""
     text = JOB.replace("maxFilesPerTrigger = 1", "")
     (folder / "job.toml").write_text(text)
-    assert finish(folder, "run").returncode == 0
+    assert jobs.finish(folder, "run").code == 0
     before = written(folder)
     (folder / "job.toml").write_text(text.replace('"checkpoint"', '"new"'))
-    done = finish(folder, "run")
-    assert done.returncode == 2
+    done = jobs.finish(folder, "run")
+    assert done.code == 2
     assert "has batch 0 of another run, and the checkpoint" in done.stderr
     assert not (folder / "new").exists()
     assert written(folder) == before
@@ -215,30 +192,29 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.usefixtures("jobs")
 @pytest.mark.parametrize(("old", "new", "message"), MISTAKES, ids=[m[2][:30] for m in MISTAKES])
 def test_mistakes_in_the_file(folder: Path, old: str, new: str, message: str) -> None:
     assert old in JOB
     (folder / "job.toml").write_text(JOB.replace(old, new, 1))
     done = finish(folder, "run")
-    assert done.returncode == 2, done.stderr
+    assert done.code == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_no_java_or_one_too_old(folder: Path, tmp_path: Path) -> None:
+def test_no_java_or_one_too_old(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "java"
     (home / "bin").mkdir(parents=True)
-    env = {**os.environ, "JAVA_HOME": str(home)}
-    done = subprocess.run(
-        command(folder, "run"), env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    done = finish(folder, "run")
+    assert done.code == 2
     assert "Spark needs Java 17 or newer and there is none: install one with" in done.stderr
     java = home / "bin" / "java"
     java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_302\"' >&2\n")
     java.chmod(0o755)
-    done = subprocess.run(
-        command(folder, "run"), env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    done = finish(folder, "run")
+    assert done.code == 2
     assert "is Java 8: install" in done.stderr

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,85 +18,49 @@ from tests.spark.test_changes_run import (
     FOREVER,
     KIND,
     ROWS,
-    command,
-    environment,
     prepared,
     right,
     written,
 )
+from tests.support.programs import Program, environment, program, wait_for
 from watchline.spark import job
 from watchline.spark.sink import committed_files
 
 NOISE = ("Traceback", "ERROR", "WARN", "Exception", "Aborted")
 
 
-class Running:
-    """`watchline run` in a process group of its own, whose descendants are known by a mark."""
-
-    def __init__(self, folder: Path, mark: str):
-        self.mark = f"WATCHLINE_TEST_MARK={mark}".encode()
-        self.output = folder / f"{mark}.output"
-        with open(self.output, "w") as file:
-            self.process = subprocess.Popen(
-                command(folder, "run"),
-                stdout=file,
-                stderr=file,
-                env={**environment(), "WATCHLINE_TEST_MARK": mark},
-                start_new_session=True,
-            )
-
-    def await_text(self, text: str) -> None:
-        until = time.monotonic() + 240
-        while text not in self.output.read_text():
-            assert self.process.poll() is None, self.output.read_text()
-            assert time.monotonic() < until, self.output.read_text()
-            time.sleep(0.1)
-
-    def signal(self, number: int, everyone: bool = False) -> str:
-        """Signal the group, or all descendants as systemd does; what was printed by the end."""
-        if everyone:
-            for process in self.left():
-                with suppress(ProcessLookupError):
-                    os.kill(int(process.name), number)
-        else:
-            os.killpg(self.process.pid, number)
-        assert self.process.wait(120) == 0, self.output.read_text()
-        until = time.monotonic() + 60
-        while left := self.left():
-            assert time.monotonic() < until, left
-            time.sleep(0.2)
-        told = self.output.read_text()
-        assert not [word for word in NOISE if word in told], told
-        return told
-
-    def left(self) -> list[Path]:
-        """The descendants that still run, as folders of /proc."""
-        return [process for process in Path("/proc").glob("[0-9]*") if self._mine(process)]
-
-    def _mine(self, process: Path) -> bool:
-        with suppress(OSError):
-            return self.mark in (process / "environ").read_bytes().split(b"\0")
-        return False
+def signalled(running: Program, number: int, everyone: bool = False) -> str:
+    """Signal the group, or all processes as systemd does; what was printed by the end."""
+    if everyone:
+        for process in running.left():
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+    else:
+        os.killpg(running.process.pid, number)
+    assert running.process.wait(120) == 0, running.printed
+    wait_for(lambda: not running.left(), 60)
+    assert not [word for word in NOISE if word in running.printed], running.printed
+    return running.printed
 
 
 def test_stopped_at_any_moment_and_restarted(tmp_path: Path) -> None:
     """While Spark starts, while a batch runs, while idle: and the sink is what it should be."""
     folder = prepared(tmp_path)
     (folder / "job.toml").write_text(FOREVER)
-    starting = Running(folder, "starting")
-    starting.await_text("starting Spark")
-    assert "stopped: before the first batch" in starting.signal(signal.SIGTERM)
-    busy = Running(folder, "busy")
-    busy.await_text("batch ")
-    assert "stopped: " in busy.signal(signal.SIGINT)
-    idle = Running(folder, "idle")
+    with program(folder) as starting:
+        assert starting.wait_for(lambda: "starting Spark" in starting.printed)
+        assert "stopped: before the first batch" in signalled(starting, signal.SIGTERM)
+    with program(folder) as busy:
+        assert busy.wait_for(lambda: "batch " in busy.printed)
+        assert "stopped: " in signalled(busy, signal.SIGINT)
     wanted = right(fleet(FILES * ROWS, KIND))
-    until = time.monotonic() + 240
-    while not committed_files(str(folder / "out")) or len(written(folder)) < len(wanted):
-        assert time.monotonic() < until
-        assert idle.process.poll() is None, idle.output.read_text()
-        time.sleep(0.2)
-    assert "stopped: " in idle.signal(signal.SIGTERM, everyone=True)
+
+    def all_written() -> bool:
+        return bool(committed_files(str(folder / "out"))) and len(written(folder)) >= len(wanted)
+
+    with program(folder) as idle:
+        assert idle.wait_for(all_written)
+        assert "stopped: " in signalled(idle, signal.SIGTERM, everyone=True)
     same(written(folder), wanted)
 
 
@@ -105,6 +68,7 @@ SCRIPT = """
 import sys
 import watchline as wl
 from watchline.config import load
+from tests.support.programs import Program, environment, program, wait_for
 from watchline.spark import job
 folder = sys.argv[1]
 spark = wl.session("local[1]", **{"spark.driver.memory": "512m"})

@@ -268,7 +268,7 @@ def test_replay_into_a_folder_that_is_there(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("emit =", "shards = 0\nemit =", "'shards' must be above zero"),
+        ("emit =", "shards = 0\nemit =", "'shards' must be a whole number from 1 to 4096"),
         ("emit =", 'trigger = "5 secs"\nemit =', "'trigger' must be \"available now\" or a time"),
         ("emit =", 'trigger = "once"\nemit =', "such as \"5 seconds\", not 'once'"),
         ('"parquet"', '"parqet"', "'parqet' by itself: .*did you mean 'parquet'"),

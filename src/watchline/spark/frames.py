@@ -18,6 +18,7 @@ from pyspark.sql import types as st
 from pyspark.version import __version__
 
 from watchline.catalog import Catalog
+from watchline.config import MAX_SHARDS
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch, WatchlineWarning
 from watchline.evaluate import check_columns
 from watchline.model import Attribute, Stream, Type
@@ -40,7 +41,6 @@ SPARK: dict[Type, st.DataType] = {
     Type.BOOLEAN: st.BooleanType(),
     Type.TIMESTAMP: st.TimestampType(),
 }
-MAX_SHARDS = 4_096
 PARTITIONS = "spark.sql.shuffle.partitions"
 _WAITS = (
     f"PySpark {__version__} cannot start a batch when the catalog changes: a query that is"

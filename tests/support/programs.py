@@ -1,0 +1,168 @@
+"""`watchline run` and `replay` under test: in the process of the test, or as programs.
+
+A start of Spark takes longer than most jobs of the tests. So `InProcess` runs the command line in
+the process of the test, on the session that its tests share; only what has to do with processes
+runs as a `Program`: signals, kills, and what is printed at the end of one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from watchline.cli import cli
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 240.0
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def finish(folder: Path, verb: str, *more: str) -> Done:
+    """The command on `job.toml` of this folder, to its end; for what ends before Spark starts."""
+    done = CliRunner().invoke(cli, [verb, str(folder / "job.toml"), *more])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+class InProcess:
+    """The command line on a session that is there already, and stays."""
+
+    def __init__(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+        self._spark = spark
+        monkeypatch.setattr("watchline.cli.run._session", self._session)
+        monkeypatch.setattr("watchline.spark.gateway.close", lambda spark: None)
+
+    def _session(self, job: Any, *_: object) -> SparkSession:
+        """With settings of its own; those that belong to a JVM are the shared one's."""
+        click.echo("starting Spark", err=True)
+        made = self._spark.newSession()
+        for key, value in job.spark.items():
+            if made.conf.isModifiable(key):
+                made.conf.set(key, str(value))
+        return made
+
+    def finish(self, folder: Path, verb: str, *more: str) -> Done:
+        return finish(folder, verb, *more)
+
+    def interrupted(
+        self, folder: Path, acts: Callable[[], None], *more: str, number: int = signal.SIGINT
+    ) -> Done:
+        """`run`, while another thread acts and then interrupts it."""
+        failed: list[BaseException] = []
+
+        def act() -> None:
+            try:
+                acts()
+            except BaseException as error:  # for the thread of the test
+                failed.append(error)
+            os.kill(os.getpid(), number)
+
+        actor = threading.Thread(target=act, daemon=True)
+        actor.start()
+        done = finish(folder, "run", *more)
+        actor.join(SECONDS)
+        if failed:
+            raise failed[0]
+        return done
+
+
+def wait_for(true: Callable[[], bool], seconds: float = SECONDS) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+class Program:
+    """`watchline run job.toml` of a folder. What it starts carries a mark: all of it can be found.
+
+    The JVM has a process group and a session of its own, so that neither would do as the mark.
+    """
+
+    def __init__(self, folder: Path, *more: str):
+        mark = uuid.uuid4().hex
+        self._mark = f"WATCHLINE_TEST_MARK={mark}".encode()
+        self.output = folder / f"{mark}.output"
+        with self.output.open("w") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "watchline", "run", str(folder / "job.toml"), *more],
+                stdout=file,
+                stderr=file,
+                env={**environment(), "WATCHLINE_TEST_MARK": mark},
+                start_new_session=True,
+            )
+
+    @property
+    def printed(self) -> str:
+        return self.output.read_text()
+
+    def wait_for(self, true: Callable[[], bool], seconds: float = SECONDS) -> bool:
+        """Whether it became true in time; the program must not end before."""
+        until = time.monotonic() + seconds
+        while not true():
+            assert self.process.poll() is None, self.printed
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.002)
+        return True
+
+    def left(self) -> list[int]:
+        """Those of its processes that still run."""
+        return [int(p.name) for p in Path("/proc").glob("[0-9]*") if self._mine(p)]
+
+    def _mine(self, process: Path) -> bool:
+        with suppress(OSError):
+            return self._mark in (process / "environ").read_bytes().split(b"\0")
+        return False
+
+    def kill(self, driver_first: bool = False) -> None:
+        """With all that it has started."""
+        if driver_first:
+            # The JVM goes on for a moment, and its workers with it.
+            self.process.kill()
+            time.sleep(0.3)
+        while left := self.left():
+            for number in left:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+            self.process.poll()
+            time.sleep(0.01)
+        self.process.wait()
+
+
+@contextmanager
+def program(folder: Path, *more: str) -> Iterator[Program]:
+    """None of it is left at the end."""
+    started = Program(folder, *more)
+    try:
+        yield started
+    finally:
+        started.kill()
+
+
+def environment() -> dict[str, str]:
+    """Workers find the modules of these tests, too."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
