@@ -1,5 +1,7 @@
 .DEFAULT_GOAL := help
 BENCHMARKS := border catalog indexes joins matches moving shedding spatial tracking
+# Compiled modules are kept, whatever the surroundings say: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo burst alerts tour test compat check bench format lock clean
 
 help:  ## show this list
@@ -21,7 +23,7 @@ tour: setup  ## the language and the catalog, without Spark
 	@.venv/bin/python -m examples.tour $(ARGS)
 
 test: setup  ## run the tests
-	@.venv/bin/python -m pytest -n auto --dist loadfile
+	@.venv/bin/python -m pytest -n auto --dist worksteal
 
 compat: setup  ## a part of the Spark tests with the lowest and the highest PySpark; takes long
 	@scripts/compat

@@ -14,6 +14,20 @@ TICKS = (
 )
 
 
+# Those that start Spark or whole programs, the longest first.
+LONG = ("changes_kills", "commands", "joins_run", "test_run", "stopping", "bench", "tests/spark")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first: one process begins with them, the other with the rest, and each takes from
+    the other at the end. So kernels are seldom compiled in both at once."""
+
+    def rank(item: pytest.Item) -> int:
+        return next((i for i, part in enumerate(LONG) if part in item.nodeid), len(LONG))
+
+    items.sort(key=rank)
+
+
 @pytest.fixture(params=["memory", "delta"])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
     """A catalog with one stream, at version 1."""

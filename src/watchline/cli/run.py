@@ -143,10 +143,19 @@ def _opened(job: Job) -> Catalog:
 
 @contextmanager
 def _spark(job: Job, catalog: Catalog, stop: Stop) -> Iterator[Any]:
-    """Spark, once everything that can be wrong without it has been checked; it ends with this."""
+    """Spark, once everything that can be wrong without it has been checked; it ends with this.
+
+    None if a signal came that broke off the start.
+    """
     from watchline.spark.gateway import close
 
-    session = stop.call(lambda: _session(job, catalog, stop))
+    try:
+        session = stop.call(lambda: _session(job, catalog, stop))
+    except WatchlineError:
+        if not stop.asked.is_set():
+            raise
+        yield None
+        return
     try:
         yield session
     finally:

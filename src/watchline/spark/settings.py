@@ -116,7 +116,11 @@ def check_java() -> None:
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if not java or not os.path.exists(java):
         raise EngineError(f"Spark needs Java {MIN_JAVA} or newer and there is none: {_INSTALL}")
-    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    asked = subprocess.run(
+        # In a session of its own: a signal to our group would leave it without an answer.
+        [java, "-version"], capture_output=True, text=True, check=False, start_new_session=True
+    )  # fmt: skip
+    shown = asked.stderr
     found = re.search(r'version "(?:1\.)?(\d+)', shown)
     if not found or int(found.group(1)) < MIN_JAVA:
         version = found.group(1) if found else "of an unknown version"
