@@ -2,7 +2,7 @@
 BENCHMARKS := border catalog indexes joins matches moving shedding spatial tracking
 # Compiled modules are kept, whatever the surroundings say: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup demo burst alerts tour test compat check bench format lock clean
+.PHONY: help setup demo burst alerts tour test quick soak compat check bench format lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,14 @@ tour: setup  ## the language and the catalog, without Spark
 
 test: setup  ## run the tests
 	@.venv/bin/python -m pytest -n auto --dist worksteal
+
+quick: setup  ## the tests without Spark, with fewer examples: while you work
+	@WATCHLINE_EFFORT=0.2 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow" \
+		tests/unit tests/properties tests/bench/test_report.py
+
+soak: setup  ## many more examples and kills than `make test`; takes hours
+	@WATCHLINE_EFFORT=30 WATCHLINE_ROUNDS=5 .venv/bin/python -m pytest -n auto --dist worksteal \
+		tests/properties tests/spark/test_changes_kills.py tests/spark/test_joins_run.py
 
 compat: setup  ## a part of the Spark tests with the lowest and the highest PySpark; takes long
 	@scripts/compat

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.bordering import World, interleave
 from tests.properties.test_indexes import bound, boxes
+from tests.support.effort import examples
 from tests.unjitted import as_plain_python
 from watchline.border import AUTO, STABS, WALK, BorderIndex, DiffRmq, build
 from watchline.border.lists import rank
@@ -21,7 +22,7 @@ WAYS = {"auto": AUTO, "walk": WALK, "stabs": STABS}
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dims", [1, 2, 3])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_any_floats(way: str, dims: int, data: st.DataObject) -> None:
     world, border = World(dims), BorderIndex(dims, steps=WAYS[way])
@@ -58,7 +59,7 @@ def test_long_interleavings(make: Any, dims: int, seed: int) -> None:
     interleave(make(), dims, np.random.default_rng(seed), 60, 40)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(bound, bound), max_size=40), st.lists(bound, max_size=20))
 def test_a_rank_counts_the_keys_up_to_a_value(
     pairs: list[tuple[float, float]], values: list[float]

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import TICKS
+from tests.support.effort import examples
 from watchline.catalog import Catalog
 from watchline.errors import DuplicateQuery, UnknownQuery
 
@@ -93,13 +94,13 @@ def check(catalog: Catalog, done: list[tuple[Any, ...]]) -> None:
         assert {**left, **added} == now
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(commands)
 def test_in_memory(done: list[tuple[Any, ...]]) -> None:
     check(Catalog.of(), done)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(commands)
 def test_on_delta(done: list[tuple[Any, ...]]) -> None:
     folder = tempfile.mkdtemp()

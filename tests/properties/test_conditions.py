@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.strategies import TYPES, condition_sql, conditions, rows, stream
+from tests.support.effort import examples
 from watchline import sql
 from watchline.catalog import codec
 from watchline.errors import QuerySyntaxError
@@ -46,7 +47,7 @@ def bound(tree: tuple[Any, ...]) -> Query | None:
 NULL_ROW: dict[str, Any] = dict.fromkeys(TYPES)
 
 
-@settings(max_examples=1_500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(1_500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(), st.lists(rows(), min_size=1, max_size=12))
 @example(("not", ("cmp", "<", ("attr", "d"), ("const", 5.0))), [{**NULL_ROW, "d": float("-inf")}])
 @example(("cmp", "=", ("attr", "n"), ("attr", "d")), [{**NULL_ROW, "n": 2**53 + 1, "d": 2.0**53}])
@@ -61,7 +62,7 @@ def test_where_equals_the_oracle(tree: tuple[Any, ...], data: list[dict[str, Any
     assert holds(query.where, Columns(table(data), STREAM)).tolist() == expected
 
 
-@settings(max_examples=800, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(800), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions())
 def test_repr_and_json_lead_back_to_the_query(tree: tuple[Any, ...]) -> None:
     query = bound(tree)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests.indexing import CASES, NUMBERS, Held, brute, empty, interleave, listed, name
+from tests.support.effort import examples
 from tests.unjitted import as_plain_python
 from watchline.index.grid import begins_cell, cell_of, cells_of, edged_axis, equal_axis, span_of
 
@@ -30,7 +31,7 @@ def boxes(draw: st.DrawFn, dims: int) -> tuple[tuple[float, ...], tuple[float, .
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_any_floats(case: tuple[str, int, dict[str, Any]], data: st.DataObject) -> None:
     kind, dims, tuning = case
@@ -104,7 +105,7 @@ axes = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(axes, st.lists(bound, min_size=1, max_size=50))
 def test_cells_never_decrease(axis: Any, values: list[float]) -> None:
     cells = cells_of(axis, np.sort(np.array(values)))
@@ -113,7 +114,7 @@ def test_cells_never_decrease(axis: Any, values: list[float]) -> None:
     assert (cells < axis.cells).all()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(axes, bound, bound, st.lists(finite, max_size=30))
 def test_a_span_tells_which_cells_need_no_comparison(
     axis: Any, a: float, b: float, values: list[float]

@@ -14,6 +14,7 @@ import watchline as wl
 from tests.joining import ATTRIBUTES, METHODS, Asked, Row, Rows, Twin, same, tables, told
 from tests.reference_joins import JoinSource
 from tests.strategies import MAX, OPS
+from tests.support.effort import examples
 from watchline.tracking import joiner as joining
 
 # Few values of each type in an example, so that rows meet; but any of these.
@@ -219,7 +220,7 @@ def slices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("slices")
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(scripts())
 def test_tuples_equal_the_oracle(script: Any) -> None:
     streams, first, times, clock, events = script
@@ -274,7 +275,7 @@ def cuttings(draw: st.DrawFn) -> tuple[list[str], list[Asked], Rows, bool]:
     return streams, asked, draw(clocks(streams)).rows(steps), ties
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     cuttings(),
     st.sampled_from(METHODS),

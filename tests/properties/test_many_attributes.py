@@ -18,6 +18,7 @@ from tests.ledgers import expected, same, told
 from tests.properties.test_tracker import go
 from tests.scripts import ARROW
 from tests.strategies import condition_sql
+from tests.support.effort import examples
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import PairMatcher, limits, prepare
@@ -141,7 +142,7 @@ def true_pairs(queries: dict[str, Tree], data: list[dict[str, Any]]) -> list[tup
 
 
 @pytest.mark.usefixtures("parts")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(conditions, min_size=1, max_size=12),
     st.lists(conditions, max_size=4),
@@ -287,7 +288,7 @@ events = st.one_of(
 
 
 @pytest.mark.usefixtures("ways")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(conditions, max_size=8), st.lists(events, min_size=1, max_size=8))
 def test_changes_equal_the_oracle(first: list[Tree], script: list[Any]) -> None:
     both = Both()

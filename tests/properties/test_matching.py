@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests import reference
 from tests.properties.test_conditions import table
 from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
+from tests.support.effort import examples
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import Matcher, PairMatcher
@@ -57,7 +58,7 @@ def found_by_users(matcher: Matcher, data: pa.Table) -> list[tuple[int, str]]:
     return sorted(zip(out["id"].to_pylist(), out["query_id"].to_pylist(), strict=True))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.sampled_from("abcdefgh"), st.tuples(conditions(), regions)), max_size=10),
     st.lists(rows(), min_size=1, max_size=10),

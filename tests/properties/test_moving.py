@@ -19,6 +19,7 @@ from tests import reference
 from tests.ledgers import Told, ordered, told
 from tests.scripts import ARROW, Played, Row, Script, data_rows, is_good, simple, table
 from tests.strategies import MAX, conditions, regions
+from tests.support.effort import examples
 from watchline.moving.events import Events
 from watchline.moving.operator import Operator
 from watchline.tracking.rows import declared
@@ -192,7 +193,7 @@ def _asked(chance: random.Random, kind: str, knn: bool) -> tuple[Any, ...]:
 
 # --- against the oracle
 
-ours = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+ours = settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @ours
@@ -278,7 +279,7 @@ def pieces(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
     return [rows[start:end] for start, end in pairwise([0, *cuts, len(rows)])]
 
 
-@settings(ours, max_examples=60)
+@settings(ours, max_examples=examples(60))
 @given(scripts(6, 20), st.randoms(use_true_random=False))
 def test_cuts_change_nothing(script: Script, chance: random.Random) -> None:
     kind, timeout, events = script
@@ -351,7 +352,7 @@ class Shards(Played):
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-@settings(ours, max_examples=40)
+@settings(ours, max_examples=examples(40))
 @given(scripts(12, 6, knn=False), st.booleans())
 def test_shards_change_nothing(parts: int, script: Script, generous: bool) -> None:
     """Moving ranges: what the shards tell together is what one tracker tells."""
@@ -405,7 +406,7 @@ def told_of(merged: Any, object_name: str) -> list[Told]:
 
 
 @pytest.mark.parametrize("parts", [2, 7])
-@settings(ours, max_examples=40)
+@settings(ours, max_examples=examples(40))
 @given(scripts(12, 6), st.booleans())
 def test_merged_shards_change_nothing(parts: int, script: Script, generous: bool) -> None:
     pytest.importorskip("watchline.moving.merge")

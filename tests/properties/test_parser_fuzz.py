@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures import pairs, streams
+from tests.support.effort import examples
 from watchline import sql
 from watchline.errors import WatchlineError
 from watchline.sql.dialect import Watchline
@@ -113,19 +114,19 @@ def test_no_word_within_a_statement_is_passed_over(junk: str) -> None:
             assert not survive(spoilt), spoilt
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=examples(2_000), deadline=None)
 @given(st.text(max_size=60))
 def test_any_text(text: str) -> None:
     survive(text)
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=examples(2_000), deadline=None)
 @given(st.text(max_size=40))
 def test_any_condition(text: str) -> None:
     survive(f"CREATE QUERY q AS SELECT * FROM ticks WHERE {text}")
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 @given(st.text(max_size=40))
 def test_any_polygon(text: str) -> None:
     quoted = text.replace("'", "''")

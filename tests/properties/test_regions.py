@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import reference
+from tests.support.effort import examples
 from watchline.evaluate import contains
 from watchline.model import Box, Circle, Polygon
 
@@ -25,7 +26,7 @@ def check(region: Any, tree: tuple[Any, ...], places: list[tuple[float, float]])
     assert contains(region, x, y).tolist() == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.tuples(number, number, number, number), points)
 def test_box(corners: tuple[float, float, float, float], places: list[tuple[float, float]]) -> None:
     x1, y1, x2, y2 = corners
@@ -34,7 +35,7 @@ def test_box(corners: tuple[float, float, float, float], places: list[tuple[floa
         check(Box(*corners), ("box", *corners), places + on_corners)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(number, number, st.floats(1e-3, 1e200), points)
 def test_circle(x: float, y: float, radius: float, places: list[tuple[float, float]]) -> None:
     check(Circle(x, y, radius), ("circle", x, y, radius), [*places, (x + radius, y), (x, y)])
@@ -43,7 +44,7 @@ def test_circle(x: float, y: float, radius: float, places: list[tuple[float, flo
 ring = st.lists(st.tuples(small, small), min_size=3, max_size=7)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(ring, min_size=1, max_size=3), points)
 def test_polygon(rings: list[list[tuple[float, float]]], places: list[tuple[float, float]]) -> None:
     assume(all(len(each) > 3 or each[0] != each[-1] for each in rings))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests import reference
 from tests.properties.test_moving import Cut, crowd, ours, scripts
 from tests.scripts import Played, Script
+from tests.support.effort import examples
 
 PARTS = [0.0, 0.25, 0.5, 1.0]
 # Of a microsecond: a few cells of the lattice in a time-out.
@@ -90,7 +91,7 @@ def test_changes_of_a_crowd_equal_the_oracle(seed: int, part: float, speed: floa
     reference.replay(both.events)
 
 
-@settings(ours, max_examples=60)
+@settings(ours, max_examples=examples(60))
 @given(scripts(6, 20), st.randoms(use_true_random=False), parts, speeds)
 def test_cuts_change_nothing(
     script: Script, chance: random.Random, part: float, speed: float | None

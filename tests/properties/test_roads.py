@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.roading import assert_sound, least_times, network
+from tests.support.effort import examples
 from watchline import roads
 from watchline.errors import InvalidNetwork
 from watchline.roads import Kind, Network
@@ -31,7 +32,7 @@ def networks(draw: st.DrawFn) -> Network:
     return network(places, edges, lengths=lengths, classes=classes, metres=1.0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(some=networks(), seed=st.integers(0, 99), phases=st.integers(1, 3), data=st.data())
 def test_rows_are_sound(some: Network, seed: int, phases: int, data: st.DataObject) -> None:
     vanish = data.draw(st.sampled_from([0.0, 0.5, 1.0]))
@@ -48,7 +49,7 @@ def test_rows_are_sound(some: Network, seed: int, phases: int, data: st.DataObje
     assert traffic.table().equals(rows)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(some=networks(), fast=st.sampled_from([1.0, 15.0, 25.0, 90.0]), seed=st.integers(0, 99))
 def test_trees_lead_to_their_goals_in_the_least_time(some: Network, fast: float, seed: int) -> None:
     least = least_times(some, Kind("car", fast, 1.0))

@@ -15,6 +15,7 @@ from tests.ledgers import Told
 from tests.properties.test_moving import crowd, ours, scripts
 from tests.properties.test_retention import PARTS, SPEEDS, Kept, in_order
 from tests.scripts import FOREVER, Played, Row, Script, table
+from tests.support.effort import examples
 
 # What queries of these names demand.
 LEAST = {"a": 0.5, "b": 0.9, "c": 1.0, "f": 0.3}
@@ -109,7 +110,7 @@ def play(player: Bounded, event: tuple[Any, ...], bound: int | None) -> None:
 parts, speeds = st.sampled_from(PARTS), st.sampled_from(SPEEDS)
 
 
-@settings(ours, max_examples=120)
+@settings(ours, max_examples=examples(120))
 @given(
     scripts(14, 6).map(in_order), st.sets(st.integers(0, 14), max_size=2), parts, speeds,
     st.sampled_from([1, 2, 3]), st.sampled_from(["OBJECTS", "QUERIES"]),
@@ -173,7 +174,7 @@ class Counted(Bounded):
         assert told <= exact or (tracker._spared < 0 and self.has_focals)
 
 
-@settings(ours, max_examples=120)
+@settings(ours, max_examples=examples(120))
 @given(
     scripts(14, 8).map(in_order), st.sets(st.integers(0, 14), max_size=2), parts, speeds,
     st.sampled_from([1, 2, 3]),

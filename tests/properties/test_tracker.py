@@ -24,6 +24,7 @@ from tests.scripts import (
     wheres,
 )
 from tests.strategies import regions
+from tests.support.effort import examples
 from watchline.matching import limits
 from watchline.tracking import flips
 from watchline.tracking.batch import Span
@@ -71,7 +72,7 @@ def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("many")
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(scripts(), st.integers(0, 12))
 def test_changes_equal_the_oracle(script: Script, restored: int) -> None:
     kind, timeout, events = script
@@ -83,7 +84,7 @@ def test_changes_equal_the_oracle(script: Script, restored: int) -> None:
     reference.replay(both.events)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(scripts(), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_cuts_and_shards_change_nothing(script: Script, shards: int, chance: random.Random) -> None:
     """One ordered stream: row by row, in one batch, or dealt to shards that know the span."""

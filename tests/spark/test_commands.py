@@ -38,6 +38,8 @@ DEPTHS = re.compile(r"Traceback|\bERROR\b|\bWARN(?:ING)?\b|\w+Exception\b")
 ELSEWHERE = {
     "setup": "tests/unit/test_setup.py runs scripts/setup",
     "test": "runs this test",
+    "quick": "runs a part of the tests",
+    "soak": "takes hours",
     "check": "lints the sources that a developer is changing",
     "format": "changes the sources",
     "bench": "the benchmarks have tests of their own, at a quick size",

@@ -18,6 +18,7 @@ import watchline as wl
 from tests.properties.test_conditions import table
 from tests.properties.test_matching import Spec, expected
 from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
+from tests.support.effort import examples
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import PairMatcher
@@ -241,7 +242,7 @@ def test_no_rows_and_no_queries(spark: SparkSession, catalog: Catalog, tmp_path:
 # --- the oracle itself, on adversarial conditions and values
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(conditions(), regions), min_size=3, max_size=8),
     st.lists(rows(), min_size=5, max_size=25),

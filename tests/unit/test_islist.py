@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.indexing import listed
+from tests.support.effort import examples
 from watchline.errors import DuplicateQuery, InvalidQuery, UnknownQuery
 from watchline.index import islist
 from watchline.index.islist import IntervalSkipList
@@ -163,7 +164,7 @@ def check(index: IntervalSkipList, held: Held) -> None:
 # --- answers
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_equals_brute_force_on_awkward_numbers(data: Any) -> None:
     index = IntervalSkipList(1, p=data.draw(st.sampled_from([0.25, 0.5, 0.75])))

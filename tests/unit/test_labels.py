@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.effort import examples
 from watchline.moving import labels as module
 from watchline.moving.labels import Labels
 
 names = st.text(st.sampled_from(["a", "b", "ä", "\ue000", "\U00010000"]), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.lists(names, min_size=1, max_size=8, unique=True), max_size=12), st.booleans())
 def test_labels_of_strings_are_in_the_order_of_their_bytes(
     batches: list[list[str]], narrow: bool

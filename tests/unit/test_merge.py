@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.ledgers import ARROW, NAMES
+from tests.support.effort import examples
 from watchline.model import Attribute, Stream, Type
 from watchline.moving import merge as m
 from watchline.moving import tables
@@ -267,7 +268,7 @@ def batches(draw: st.DrawFn, kind: str) -> tuple[list[Any], list[reference.Row]]
 
 @pytest.mark.parametrize("kind", ["BIGINT", "STRING"])
 @given(data=st.data(), shards=st.integers(1, 4), parts=st.integers(1, 3))
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_merged_is_the_ledger(kind: str, data: st.DataObject, shards: int, parts: int) -> None:
     ledger = Shards(kind, shards, data.draw(st.sampled_from([None, 2, 4])))
     start = 0

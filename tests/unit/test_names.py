@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from tests.support.effort import examples
 from watchline import sql
 from watchline.model import Query, Stream, name_sql
 from watchline.model.text import timestamp_sql
@@ -56,7 +57,7 @@ def test_every_word_of_sql_as_a_name() -> None:
         check(word)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8))
 def test_any_text_as_a_name(name: str) -> None:
     if name not in ("id_", "ts_"):

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests.indexing import NUMBERS, TINY
+from tests.support.effort import examples
 from tests.unjitted import as_plain_python
 from watchline.index import Index, result, spatialjoin, vector
 from watchline.index.hilbert import _place, curve_order
@@ -596,7 +597,7 @@ bound = finite | st.sampled_from([INF, -INF])
 
 @pytest.mark.parametrize("lenient", [False, True], ids=["strict", "lenient"])
 @pytest.mark.parametrize("dims", [1, 2, 4])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_floats_with_scales(dims: int, lenient: bool, data: st.DataObject) -> None:
     """So many copies of a few boxes that there are scales, and of rows that they are a batch."""

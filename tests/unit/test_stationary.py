@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.effort import examples
 from watchline.moving import stationary
 from watchline.moving.stationary import (
     LANES,
@@ -78,7 +79,7 @@ side = st.tuples(low, high).map(sorted).filter(lambda s: s[0] < s[1])
 grids = st.one_of(st.none(), st.tuples(st.integers(1, 9), st.integers(1, 9)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     boxes=st.lists(st.tuples(side, side), min_size=1, max_size=30),
     moves=st.lists(st.tuples(*[coordinate] * 4), min_size=1, max_size=30),
