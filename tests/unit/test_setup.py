@@ -53,6 +53,8 @@ def start(project: Path) -> subprocess.Popen[str]:
         ["scripts/setup"], cwd=project, text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=kept | {"PATH": f"{project / 'programs'}:{os.environ['PATH']}", "PYTHON": "python3"},
+        # Where these tests run in the background, Ctrl-C is ignored, and would be in here.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
