@@ -1,5 +1,8 @@
 .DEFAULT_GOAL := help
 BENCHMARKS := border catalog indexes joins matches moving shedding spatial tracking
+# Of `make soak`: how many times the examples and the kills of `make test`.
+EFFORT ?= 30
+ROUNDS ?= 5
 # Compiled modules are kept, whatever the surroundings say: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo burst alerts tour test quick soak compat check bench format lock clean
@@ -30,7 +33,7 @@ quick: setup  ## the tests without Spark, with fewer examples: while you work
 		tests/unit tests/properties tests/bench/test_report.py
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
-	@WATCHLINE_EFFORT=30 WATCHLINE_ROUNDS=5 .venv/bin/python -m pytest -n auto --dist worksteal \
+	@WATCHLINE_EFFORT=$(EFFORT) WATCHLINE_ROUNDS=$(ROUNDS) .venv/bin/python -m pytest -n auto --dist worksteal \
 		tests/properties tests/spark/test_changes_kills.py tests/spark/test_joins_run.py
 
 compat: setup  ## a part of the Spark tests with the lowest and the highest PySpark; takes long
