@@ -26,10 +26,10 @@ tour: setup  ## the language and the catalog, without Spark
 	@.venv/bin/python -m examples.tour $(ARGS)
 
 test: setup  ## run the tests
-	@.venv/bin/python -m pytest -n auto --dist worksteal
+	@WATCHLINE_EFFORT=0.5 .venv/bin/python -m pytest -n auto --dist worksteal
 
 quick: setup  ## the tests without Spark, with fewer examples: while you work
-	@WATCHLINE_EFFORT=0.2 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow" \
+	@WATCHLINE_EFFORT=0.1 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow" \
 		tests/unit tests/properties tests/bench/test_report.py
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
