@@ -71,17 +71,20 @@ class InProcess:
     ) -> Done:
         """`run`, while another thread acts and then interrupts it."""
         failed: list[BaseException] = []
+        over = threading.Event()
 
         def act() -> None:
             try:
                 acts()
             except BaseException as error:  # for the thread of the test
                 failed.append(error)
-            os.kill(os.getpid(), number)
+            if not over.is_set():  # else nobody listens any more
+                os.kill(os.getpid(), number)
 
         actor = threading.Thread(target=act, daemon=True)
         actor.start()
         done = finish(folder, "run", *more)
+        over.set()
         actor.join(SECONDS)
         if failed:
             raise failed[0]
