@@ -1,14 +1,14 @@
 .DEFAULT_GOAL := help
-BENCHMARKS := border catalog indexes joins matches moving shedding spatial tracking
+BENCHMARKS := borders catalog indexes joins matches moving shedding spatial tracking
 # Of `make soak`: how many times the examples and the kills of `make test`.
 EFFORT ?= 30
 ROUNDS ?= 5
 # Compiled modules are kept, whatever the surroundings say: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup demo burst alerts tour test quick soak compat check bench format lock clean
+.PHONY: help setup demo burst alerts tour test quick soak test-spark check hooks bench format lock clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## create .venv with the pinned dependencies
 	@scripts/setup
@@ -29,18 +29,21 @@ test: setup  ## run the tests
 	@WATCHLINE_EFFORT=0.5 .venv/bin/python -m pytest -n auto --dist worksteal
 
 quick: setup  ## the tests without Spark, with fewer examples: while you work
-	@WATCHLINE_EFFORT=0.1 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow" \
-		tests/unit tests/properties tests/bench/test_report.py
+	@WATCHLINE_EFFORT=0.1 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow and not spark"
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
 	@WATCHLINE_EFFORT=$(EFFORT) WATCHLINE_ROUNDS=$(ROUNDS) .venv/bin/python -m pytest -n auto --dist worksteal \
-		tests/properties tests/spark/test_changes_kills.py tests/spark/test_joins_run.py
+		-m "generated or kills"
 
-compat: setup  ## a part of the Spark tests with the lowest and the highest PySpark; takes long
-	@scripts/compat
+test-spark: setup  ## Spark tests with PySpark SPARK=4.1.1, or the lowest and the highest; takes long
+	@scripts/test-spark $(SPARK)
 
 check: setup  ## style, types and layers
 	@scripts/check
+
+hooks: setup  ## let git run the checks before each commit (needs pre-commit)
+	@command -v pre-commit >/dev/null || { echo "install it first, as by: pipx install pre-commit"; exit 1; }
+	@pre-commit install
 
 bench: setup  ## run the benchmarks and print their tables
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock

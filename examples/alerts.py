@@ -26,7 +26,7 @@ from rich.text import Text
 
 import watchline as wl
 from examples import live, truth
-from watchline.config import Job, Sink, Source
+from watchline.config import Job, SinkConfig, SourceConfig
 from watchline.spark import job as jobs
 from watchline.spark.sink import committed_files
 
@@ -165,7 +165,7 @@ class Board:
 
     def __rich__(self) -> Group:
         rows = sum(p.rows for p in self.batches)
-        found = sum(p.found for p in self.batches)
+        found = sum(p.results for p in self.batches)
         now = self.batches[-1].metrics.get("answers", 0) if self.batches else 0
         head = Text(
             f"{rows:>10,} rows   {found:>9,} changes   {now:,} of {len(self._catalog.queries()):,}"
@@ -177,7 +177,7 @@ class Board:
             batches.add_row(
                 str(p.batch),
                 f"{p.rows:,}",
-                f"{p.found:,}",
+                f"{p.results:,}",
                 f"{p.seconds * 1e3:,.0f} ms",
                 f"{p.rate:,.0f}",
             )
@@ -243,8 +243,8 @@ def start(spark: Any, folder: Path) -> Any:
     """The job that `watchline run` would run: files in, changes out."""
     job = Job(
         catalog=str(folder / "catalog"),
-        sources={"ticks": Source("parquet", str(folder / "in"))},
-        sink=Sink("parquet", str(folder / "out")),
+        sources={"ticks": SourceConfig("parquet", str(folder / "in"))},
+        sink=SinkConfig("parquet", str(folder / "out")),
         checkpoint=str(folder / "checkpoint"),
         emit="changes",
     )

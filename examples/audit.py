@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from examples import standing, truth
 from examples.standing import Ask
 from examples.truth import Disagreement, Fleet
-
-Integers = npt.NDArray[np.int64]
+from watchline.kernels.arrays import Integers
 
 
 class Moment(NamedTuple):

@@ -114,7 +114,7 @@ class Board:
         p = self.batches[-1]
         return (
             f"tick {self.tick:>3}/{self._ticks}  batch {p.batch:>3}  {p.rows:>7,} rows"
-            f"  {p.found:>7,} changes  {p.seconds * 1e3:>6,.0f} ms"
+            f"  {p.results:>7,} changes  {p.seconds * 1e3:>6,.0f} ms"
             f"  {self._now('objects'):,} vehicles  {self._now('answers'):,} in answers"
             f"  {self._sum('late')} late  {self._sum('rejected')} rejected"
         )
@@ -148,7 +148,7 @@ class Board:
             ("standing queries", f"{len(self._asks) + len(self._yours):,}"),
             ("vehicles in answers", f"{self._now('answers'):,}"),
             ("rows so far", f"{self.rows:,}"),
-            ("changes so far", f"{sum(p.found for p in self.batches):,}"),
+            ("changes so far", f"{sum(p.results for p in self.batches):,}"),
             ("late, rejected rows", f"{self._sum('late'):,}, {self._sum('rejected'):,}"),
         ):
             figures.add_row(name, value)

@@ -22,7 +22,7 @@ from examples.audit import Audit, Integers
 from examples.crowd import Evening
 from examples.gauges import Gauges, Load
 from examples.standing import Ask
-from watchline.tracking.shards import shards_of
+from watchline.rows.sharding import shards_of
 
 SHARDS = 2
 # Seconds of a tick by our clock, and how many may be written that Spark has not read.

@@ -24,7 +24,7 @@ from examples import live, maps, standing, truth
 from examples.board import Board
 from examples.standing import Ask
 from watchline import roads
-from watchline.roads.network import KMH
+from watchline.simulate.network import KMH
 
 SHARDS = 2
 # Seconds of a tick, by the city's clock and by ours.

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from examples import city, standing
 from examples.standing import Ask
 from watchline import roads
-
-Integers = npt.NDArray[np.int64]
+from watchline.kernels.arrays import Integers
 
 # Seconds between two reports, by the city's clock.
 INTERVAL, PHASES = 10.0, 5

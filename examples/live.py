@@ -18,10 +18,10 @@ import pyarrow.dataset as ds
 from rich.console import Console
 
 import watchline as wl
+from watchline.rows import change_schema
 from watchline.spark import job as jobs
 from watchline.spark.sink import committed_files
 from watchline.spark.warming import warmed
-from watchline.tracking import change_schema
 
 
 def options(name: str) -> argparse.ArgumentParser:
@@ -84,7 +84,7 @@ class Stream:
         self._query, self._out, self._schema = query, str(out), schema
         self._batch, self._seen = -1, set[str]()
 
-    def news(self) -> tuple[list[jobs.Progress], pa.Table]:
+    def news(self) -> tuple[list[jobs.BatchProgress], pa.Table]:
         """The batches that are done since, and changes: at least all of these batches."""
         if failed := jobs.failure(self._query):
             raise failed

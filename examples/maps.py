@@ -21,7 +21,7 @@ from matplotlib.patches import Circle, Polygon, Rectangle
 
 from examples.standing import Ask
 from examples.truth import Answers
-from watchline.roads import Network
+from watchline.simulate import Network
 
 COLOURS = {"car": "#8a93a0", "taxi": "#f0a800", "truck": "#b3402a", "bus": "#2f78b7"}
 PAPER, STREET, MAIN, INK = "#fbfaf7", "#d3cec3", "#b3ac9d", "#2a2f36"

@@ -14,7 +14,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 import watchline as wl
-from watchline.evaluate import Columns, satisfies
+from watchline.evaluate import satisfies
+from watchline.rows.columns import Columns
 
 SCRIPT = """\
 CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, ts TIMESTAMP)

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from examples.standing import Ask
+from watchline.kernels.arrays import Mask
 
 Answers = dict[str, set[int]]
-Mask = npt.NDArray[np.bool_]
 
 
 class Disagreement(Exception):

@@ -21,6 +21,9 @@ LONG = ("changes_kills", "commands", "joins_run", "test_run", "stopping", "bench
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first: one process begins with them, the other with the rest, and each takes from
     the other at the end. So kernels are seldom compiled in both at once."""
+    for item in items:
+        if getattr(getattr(item, "function", None), "is_hypothesis_test", False):
+            item.add_marker("generated")
 
     def rank(item: pytest.Item) -> int:
         return next((i for i, part in enumerate(LONG) if part in item.nodeid), len(LONG))

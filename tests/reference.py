@@ -80,7 +80,7 @@ def truth(condition: Tree, row: Row) -> bool | None:
     """True, False, or None for unknown."""
     kind, *parts = condition
     if kind in ("true", "false"):
-        return kind == "true"
+        return bool(kind == "true")
     if kind == "cmp":
         op, a, b = parts
         return compare(op, value_of(a, row), value_of(b, row))

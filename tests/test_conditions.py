@@ -9,13 +9,14 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests import reference
-from tests.strategies import TYPES, condition_sql, conditions, rows, stream
 from tests.support.effort import examples
+from tests.support.strategies import TYPES, condition_sql, conditions, rows, stream
 from watchline import sql
 from watchline.catalog import codec
 from watchline.errors import QuerySyntaxError
-from watchline.evaluate import Columns, holds
+from watchline.evaluate import holds
 from watchline.model import Query
+from watchline.rows.columns import Columns
 
 STREAM = stream()
 ARROW = {

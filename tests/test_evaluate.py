@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.fixtures import streams
+from tests.support.sql_fixtures import streams
 from watchline import sql
 from watchline.errors import InvalidQuery, UnknownAttribute
-from watchline.evaluate import Columns, holds, satisfies
+from watchline.evaluate import holds, satisfies
+from watchline.rows.columns import Columns
 
 STREAMS = {s.name: s for s in streams()}
 TICKS = STREAMS["ticks"]

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
+from watchline import explain
 from watchline.catalog import Catalog, codec, state
+from watchline.explain import _ASKED, _KNOWN
 from watchline.index.base import Index
 from watchline.matching import limits
-from watchline.tracking import sampling
-from watchline.tracking.explain import _ASKED, _KNOWN
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, speed DOUBLE, kind STRING, colour STRING,"
@@ -231,9 +231,9 @@ def explained(catalog: Catalog, query_id: str, monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patch:
         work = Work(patch)
         found = lines(catalog, query_id)
-        assert work.decoded <= sampling.MOST + 1
+        assert work.decoded <= explain.DECODED + 1
         again = lines(catalog, query_id)
-        assert work.decoded <= sampling.MOST + 1
+        assert work.decoded <= explain.DECODED + 1
     assert found == again
     return found
 
@@ -322,7 +322,7 @@ def test_the_likely_plan_costs_what_the_whole_plan_costs(monkeypatch: pytest.Mon
 
     catalog = among_many("INSIDE CIRCLE ({a}, {b}, 0.5)")
     likely = cost(catalog)
-    monkeypatch.setattr(sampling, "MOST", MANY)
+    monkeypatch.setattr(explain, "DECODED", MANY)
     catalog._planned = None
     assert 0.6 < likely / cost(catalog) < 1.7
 
@@ -331,4 +331,4 @@ def test_explain_as_a_statement_samples_too(monkeypatch: pytest.MonkeyPatch) -> 
     catalog = among_many("INSIDE CIRCLE ({a}, {b}, 0.5)")
     work = Work(monkeypatch)
     assert catalog.execute("EXPLAIN QUERY q77").endswith(ESTIMATED.lstrip())
-    assert work.decoded <= sampling.MOST + 1
+    assert work.decoded <= explain.DECODED + 1

@@ -209,6 +209,13 @@ def test_a_used_sink_with_a_new_checkpoint(folder: Path) -> None:
     assert checked(folder) == []
 
 
+def test_a_file_url_is_a_local_place(folder: Path) -> None:
+    log(folder / "out" / "_spark_metadata", 0)
+    url = JOB.replace('"checkpoint"', f'"file://{folder}/new"')
+    with pytest.raises(InvalidState, match="has batch 0 of another run, and the checkpoint"):
+        checked(folder, url)
+
+
 def test_a_checkpoint_of_another_sink(folder: Path) -> None:
     checked(folder)
     log(folder / "checkpoint" / "offsets", 0)
@@ -270,6 +277,8 @@ def test_replay_into_a_folder_that_is_there(folder: Path) -> None:
     [
         ("emit =", "shards = 0\nemit =", "'shards' must be a whole number from 1 to 4096"),
         ("emit =", 'trigger = "5 secs"\nemit =', "'trigger' must be \"available now\" or a time"),
+        ("emit =", f'trigger = "{10**20} seconds"\nemit =', "'trigger' must be"),
+        ("[sink]", "[spark]\nmaster = 1\n[sink]", "begin with 'spark.', not 'master'"),
         ("emit =", 'trigger = "once"\nemit =', "such as \"5 seconds\", not 'once'"),
         ('"parquet"', '"parqet"', "'parqet' by itself: .*did you mean 'parquet'"),
         ('"parquet"', '"kafka"', "a job neither reads nor writes Kafka"),
@@ -295,6 +304,42 @@ def test_words_that_spark_would_not_know(
 )
 def test_triggers(folder: Path, trigger: str) -> None:
     assert checked(folder, f'trigger = "{trigger}"\n{JOB}') == []
+
+
+def test_a_trigger_in_capitals_is_as_spark_has_it(folder: Path) -> None:
+    checked(folder, f'trigger = "Available Now"\n{JOB}')
+    assert load(str(folder / "job.toml")).trigger == "available now"
+
+
+def test_a_pattern_names_files(folder: Path) -> None:
+    pattern = JOB.replace('path = "in"', 'path = "in/*.parquet"')
+    with pytest.raises(InvalidQuery, match=r"there is nothing at .*parquet"):
+        checked(folder, pattern)
+    pq.write_table(pa.table(ROWS), folder / "in" / "a.parquet")
+    assert checked(folder, pattern) == []
+    pq.write_table(renamed("lon", "longitude"), folder / "in" / "b.parquet")
+    os.utime(folder / "in" / "a.parquet", (1, 1))
+    with pytest.raises(SchemaMismatch, match="'longitude'"):
+        checked(folder, pattern)
+
+
+def test_texts_that_cannot_be_read(folder: Path) -> None:
+    csv = JOB.replace('"parquet"', '"csv"', 1)
+    options = 'path = "in"\noptions = { header = true, encoding = "utf-99" }'
+    (folder / "in" / "a.csv").write_text("id,lon,lat,kind,ts\n")
+    with pytest.raises(SchemaMismatch, match="cannot be read: unknown encoding: utf-99"):
+        checked(folder, csv.replace('path = "in"', options))
+    (folder / "in" / "a.csv").write_text("x" * 200_000)
+    with pytest.raises(SchemaMismatch, match="cannot be read: field larger than field limit"):
+        checked(folder, csv)
+    (folder / "in" / "a.csv").unlink()
+    row = '{"id": 1, "lon": 2, "lat": 3, "kind": "a", "ts": "2026-03-01T00:00:00Z"}\n'
+    (folder / "in" / "a.json").write_bytes(row.encode("utf-16"))
+    json = JOB.replace('"parquet"', '"json"', 1)
+    with pytest.raises(SchemaMismatch, match="none of its first lines is a JSON object"):
+        checked(folder, json)
+    wide = 'path = "in"\noptions = { encoding = "UTF-16", lineSep = "\\n" }'
+    assert checked(folder, json.replace('path = "in"', wide)) == []
 
 
 def test_formats_and_options_that_we_cannot_know(folder: Path) -> None:

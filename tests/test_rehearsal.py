@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from watchline import rehearsal
 from watchline.catalog import Catalog
-from watchline.matching import plan
-from watchline.model import Emit
-from watchline.tracking import Joiner, Tracker, rehearsal
+from watchline.joining import Joiner
+from watchline.tracking import Tracker, prepare_changes
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, kind STRING, busy BOOLEAN, ts TIMESTAMP)"
@@ -65,7 +65,8 @@ def test_a_rehearsal_has_some_queries_of_each_kind(monkeypatch: pytest.MonkeyPat
 def test_drawn_rows_meet_the_queries() -> None:
     catalog = Catalog.of([CARS, *STANDING, *MOVING])
     stream = catalog.stream("cars")
-    rows = rehearsal.drawn(plan(catalog.queries(), stream, Emit.CHANGES), stream)
+    made = prepare_changes(catalog.queries(), stream)
+    rows = rehearsal.drawn(made.plan, stream, moving=made.moving)
     assert rows.num_rows == rehearsal.ROWS
     assert {7, 12} <= set(rows["id"].to_pylist())
     assert set(rows["kind"].to_pylist()) == {"truck"}
@@ -86,7 +87,8 @@ def test_bounds_that_are_missing_are_no_obstacle() -> None:
     catalog.execute("CREATE QUERY b AS SELECT * FROM ticks WHERE n >= 9 EMIT CHANGES")
     catalog.execute("CREATE QUERY c AS SELECT * FROM ticks WHERE symbol = 'IBM' EMIT CHANGES")
     stream = catalog.stream("ticks")
-    rows = rehearsal.drawn(plan(catalog.queries(), stream, Emit.CHANGES), stream, 100)
+    made = prepare_changes(catalog.queries(), stream)
+    rows = rehearsal.drawn(made.plan, stream, 100, made.moving)
     assert pc.min(rows["price"]).as_py() < 40
     assert pc.max(rows["n"]).as_py() >= 9
     assert set(Tracker(catalog, "ticks").process(rows)["query_id"].to_pylist()) == {"a", "b", "c"}

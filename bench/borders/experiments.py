@@ -1,6 +1,6 @@
 """Border monitoring: the experiments of the BMQ-Index paper (section 5), against its rival.
 
-    python -m bench.border [sweeps|kernel|dims|memory …] [--quick] [--runs N] [--figures FOLDER]
+    python -m bench.borders [sweeps|kernel|dims|memory …] [--quick] [--runs N] [--figures FOLDER]
 
 Streams wander over the domain [0, 10^6] by Gaussian steps whose mean length is FL of it, reflected
 at its ends, and report in turn. All contestants get the same calls of a few reports of each stream,
@@ -20,12 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
-from bench.memory import mib, resident
-from bench.plots import Line, Panel, draw
-from bench.report import (
+from bench.common.plots import Line, Panel, draw
+from bench.common.report import (
     Part,
     agreed,
     attempt,
@@ -33,13 +31,15 @@ from bench.report import (
     number,
     plain,
     publish,
-    run,
     say,
     table,
     timed,
 )
-from bench.workloads import Doubles, Fingerprint, fingerprint
-from watchline.border import AUTO, WALK, BorderIndex, DiffRmq
+from bench.common.workloads import Fingerprint, fingerprint
+from bench.indexes.memory import mib, resident
+from watchline.borders import AUTO, WALK, BorderIndex
+from watchline.borders.papers.diff import DiffRmq
+from watchline.kernels.arrays import Doubles
 
 DOMAIN = 1e6
 STREAMS, TUPLES = 2_000, 1_000
@@ -326,9 +326,9 @@ def dims(quick: bool) -> Iterator[str]:
     first = 0.0
     for d in (1, 2, 3, 4):
         say(f"dims: {d}")
-        makers = {
-            "border": lambda d=d: BorderIndex(d),
-            "walk": lambda d=d: BorderIndex(d, steps=WALK),
+        makers: dict[str, Callable[[], Any]] = {
+            "border": partial(BorderIndex, d),
+            "walk": partial(BorderIndex, d, steps=WALK),
         }
         own = race(setting, makers, d)["border"]
         first = first or own.best
@@ -347,7 +347,7 @@ def dims(quick: bool) -> Iterator[str]:
 def memory(quick: bool) -> Iterator[str]:
     count = 10_000 if quick else 1_000_000
     yield f"## Memory and registration: {count:,} queries, {count:,} streams"
-    task = [sys.executable, "-c", f"from bench.border import grown; grown({count})"]
+    task = [sys.executable, "-c", f"from bench.borders.experiments import grown; grown({count})"]
     say("memory")
     done = json.loads(subprocess.run(task, capture_output=True, text=True, check=True).stdout)
     yield table(
@@ -434,8 +434,3 @@ PARTS: dict[str, Part] = {
     "dims": plain(dims),
     "memory": plain(memory),
 }
-
-
-if __name__ == "__main__":
-    numba.set_num_threads(1)
-    run("bench.border", PARTS)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import watchline as wl
-from bench.report import Part, amount, plain, run, say, spread, table, timed
+from bench.common.report import Part, amount, plain, say, spread, table, timed
 
 TICKS = (
     "CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, ts TIMESTAMP)"
@@ -144,7 +144,3 @@ PARTS: dict[str, Part] = {
     "boxes": measured(boxes),
     "writers": measured(writers),
 }
-
-
-if __name__ == "__main__":
-    run("bench.catalog", PARTS)

@@ -15,10 +15,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index import formulas
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from watchline.index.papers import formulas
+from watchline.kernels.arrays import Doubles, Integers
 
 LARGE, SMALL = 2**20, 65_536
 

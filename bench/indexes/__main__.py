@@ -8,13 +8,13 @@ Without a part, all of them. Tables go to standard output, figures to the folder
 
 from __future__ import annotations
 
-from bench.changes import dynamic
-from bench.hotspots import hotspots
-from bench.memory import memory
-from bench.papers import papers
-from bench.race import parallel, peers
-from bench.report import Part, plain, run
-from bench.tuning import tuning
+from bench.common.report import Part, plain, run
+from bench.indexes.changes import dynamic
+from bench.indexes.hotspots import hotspots
+from bench.indexes.memory import memory
+from bench.indexes.papers import papers
+from bench.indexes.race import parallel, peers
+from bench.indexes.tuning import tuning
 
 PARTS: dict[str, Part] = {
     "peers": plain(peers),

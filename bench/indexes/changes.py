@@ -10,9 +10,9 @@ import numba
 import numpy as np
 
 import watchline as wl
-from bench.memory import mib, resident
-from bench.report import say, table
-from bench.workloads import LARGE, Fingerprint, Workload, boxes, fingerprint, intervals
+from bench.common.report import say, table
+from bench.common.workloads import LARGE, Fingerprint, Workload, boxes, fingerprint, intervals
+from bench.indexes.memory import mib, resident
 
 # Changes between two searches, and points of a search.
 EVERY, POINTS = 1_000, 1_000

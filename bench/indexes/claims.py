@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from bench.sweeps import Measure, Sweep
+from bench.indexes.sweeps import Measure, Sweep
 
 
 def claims(sweeps: dict[str, Sweep]) -> Iterator[list[str]]:

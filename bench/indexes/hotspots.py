@@ -8,10 +8,11 @@ import numba
 import numpy as np
 
 import watchline as wl
-from bench.memory import mib
-from bench.race import best_of, clocked
-from bench.report import amount, say, table
-from bench.workloads import Doubles, setting
+from bench.common.report import amount, say, table
+from bench.common.workloads import setting
+from bench.indexes.memory import mib
+from bench.indexes.race import best_of, clocked
+from watchline.kernels.arrays import Doubles
 
 
 def hotspots(quick: bool) -> Iterator[str]:

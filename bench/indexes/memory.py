@@ -18,9 +18,9 @@ from functools import partial
 from typing import Any
 
 import watchline as wl
-from bench.peers import Contestant, contestants, own, paper
-from bench.report import attempt, failure_row, say, table
-from bench.workloads import Workload, setting, storage
+from bench.common.report import attempt, failure_row, say, table
+from bench.common.workloads import Workload, setting, storage
+from bench.indexes.peers import Contestant, contestants, own, paper
 
 L = 16
 HEADER = [
@@ -77,7 +77,7 @@ def builders(w: Workload) -> list[Contestant]:
 def measured(setting_name: str, who: str, quick: bool) -> Size:
     """The size of a contestant of this name, in a fresh process."""
     task = json.dumps([setting_name, who, quick])
-    command = [sys.executable, "-m", "bench.memory", task]
+    command = [sys.executable, "-m", "bench.indexes.memory", task]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]

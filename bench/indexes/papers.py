@@ -17,14 +17,14 @@ import numba
 import numpy as np
 
 import watchline as wl
-from bench import plots
-from bench.claims import claims
-from bench.plots import Panel
-from bench.race import best_of
-from bench.report import say, table, timed
-from bench.sweeps import Measure, Sweep
-from bench.workloads import LARGE, SMALL, Workload, boxes, constructs, intervals, storage
-from watchline.index.formulas import mean_pieces
+from bench.common import plots
+from bench.common.plots import Panel
+from bench.common.report import say, table, timed
+from bench.common.workloads import LARGE, SMALL, Workload, boxes, constructs, intervals, storage
+from bench.indexes.claims import claims
+from bench.indexes.race import best_of
+from bench.indexes.sweeps import Measure, Sweep
+from watchline.index.papers.formulas import mean_pieces
 
 LIMIT = 3 * 2**30
 # Bytes that a range takes in an interval skip list, to judge the limit.

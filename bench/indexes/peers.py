@@ -26,7 +26,8 @@ import numpy.typing as npt
 import shapely
 
 import watchline as wl
-from bench.workloads import Doubles, Workload
+from bench.common.workloads import Workload
+from watchline.kernels.arrays import Doubles
 
 OURS, OTHERS = 7, 3
 

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numba
 
 import watchline as wl
-from bench import memory
-from bench.memory import mib
-from bench.peers import OURS, Contestant, contestants, copy, own
-from bench.report import agreed, amount, attempt, failure_row, number, publish, say, table
-from bench.workloads import Fingerprint, Workload, fingerprint, setting
+from bench.common.report import agreed, amount, attempt, failure_row, number, publish, say, table
+from bench.common.workloads import Fingerprint, Workload, fingerprint, setting
+from bench.indexes import memory
+from bench.indexes.memory import mib
+from bench.indexes.peers import OURS, Contestant, contestants, copy, own
 
 HEADER = ["who", "best / median", "M points/s", "× ours", "× copy", "index, MiB", "build"]
 

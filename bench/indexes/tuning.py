@@ -12,10 +12,11 @@ import numba
 import numpy as np
 
 import watchline as wl
-from bench.memory import mib
-from bench.race import best_of, clocked
-from bench.report import say, table
-from bench.workloads import Doubles, Workload, setting
+from bench.common.report import say, table
+from bench.common.workloads import Workload, setting
+from bench.indexes.memory import mib
+from bench.indexes.race import best_of, clocked
+from watchline.kernels.arrays import Doubles
 
 # Bytes that an index of the sweep may take, by a guess from a sample of its boxes.
 LIMIT = 2**30

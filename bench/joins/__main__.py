@@ -10,17 +10,19 @@ Times of the engine are of the processor, those of Spark by the clock.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 import watchline as wl
-from bench.joins_spark import equal
-from bench.joins_world import METHODS, Contestant, batches, contestants, in_turn, queries, rows
-from bench.plots import Panel, draw
-from bench.report import Part, publish, run, say, table, timed
-from watchline.windowjoin import Frame, IndexedDirection
+from bench.common.plots import Panel, draw
+from bench.common.report import Part, publish, run, say, table, timed
+from bench.joins.spark import equal
+from bench.joins.world import METHODS, Contestant, batches, contestants, in_turn, queries, rows
+from watchline.joining import JoinFrame
+from watchline.joining.papers.indexed import IndexedDirection
 
 # The paper's gains over IBS-JS.
 WANTED = {100: 2.6, 1_000: 3.9, 10_000: 6.9}
@@ -29,12 +31,12 @@ COUNTS = (1_000, 2_500, 5_000, 10_000)
 BATCHES = 5
 
 
-def _batches(window: int, quick: bool, count: int = BATCHES) -> list[Frame]:
+def _batches(window: int, quick: bool, count: int = BATCHES) -> list[JoinFrame]:
     """Fewer rows come at once where each finds millions."""
     return batches(window, 10 if quick else max(200_000 // window, 20), count)
 
 
-def _fresh(frames: list[Frame]) -> int:
+def _fresh(frames: list[JoinFrame]) -> int:
     """Rows of both streams in a batch."""
     return sum(len(s) - s.fresh for s in frames[0].stretches.values())
 
@@ -92,7 +94,7 @@ def pieces(quick: bool, _: Path) -> Iterator[str]:
     yield f"## Pieces of the comparison's region: `sj`, {count:,} queries, windows of {window:,}\n"
     asked = queries(count, window)
     made = {
-        f"{n}": Contestant(asked, lambda direction, n=n: IndexedDirection(direction, "sj", n))
+        f"{n}": Contestant(asked, partial(IndexedDirection, method="sj", pieces=n))
         for n in (1, 2, 4, 8, 16)
     }
     taken = in_turn(made, _batches(window, quick))

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import watchline as wl
-from bench.matches import local_spark
-from bench.report import WrongAnswer, attempt, failure_row, number, publish, say, table
+from bench.common.report import WrongAnswer, attempt, failure_row, number, publish, say, table
+from bench.matches.experiments import local_spark
 
 WANTED = 2.0
 BATCHES, ROUNDS = 6, 2
@@ -60,10 +60,9 @@ def write(folder: Path, rows: int, batches: int) -> int:
     times = STEP * np.arange(batches * rows)
     apart = 2 * int(times[-1]) + 2 * WINDOW
     partners = np.sort(every["s"] * apart + times)
-    ends = (every["r"] * apart + times + side * WINDOW for side in (-1, 1))
-    first, last = (
-        np.searchsorted(partners, e, s) for e, s in zip(ends, ("left", "right"), strict=True)
-    )
+    arrivals = every["r"] * apart + times
+    first = np.searchsorted(partners, arrivals - WINDOW, "left")
+    last = np.searchsorted(partners, arrivals + WINDOW, "right")
     return int((last - first).sum())
 
 
@@ -119,7 +118,7 @@ def equal(quick: bool, _: Path) -> Iterator[str]:
         # Ours is exact; Spark's may lose some pairs.
         wanted = {OURS: (ours, 0.0), SPARKS: (sparks, LOST * right)}
         taken: dict[str, list[float]] = {name: [] for name in wanted}
-        for _ in range(1 if quick else ROUNDS):
+        for _turn in range(1 if quick else ROUNDS):
             for name in list(taken):
                 build, lost = wanted[name]
                 done = attempt(name, partial(checked, session, folder, build, right, lost))

@@ -15,9 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from bench.report import agreed, attempt
-from bench.workloads import Integers
+from bench.common.report import agreed, attempt
 from watchline import sql
+from watchline.joining import (
+    BitsDirection,
+    JoinedPairs,
+    JoinFrame,
+    Life,
+    Stretch,
+    directions_of,
+    halves,
+)
+from watchline.joining.papers.indexed import IndexedDirection
+from watchline.kernels.arrays import Integers
 from watchline.model import (
     Attribute,
     InRange,
@@ -29,16 +39,6 @@ from watchline.model import (
     Type,
     compare,
     conjunction,
-)
-from watchline.windowjoin import (
-    BitsDirection,
-    Frame,
-    IndexedDirection,
-    Life,
-    Pairs,
-    Stretch,
-    directions,
-    halves,
 )
 
 OPERATORS = ("<", "<=", "=", ">=", ">")
@@ -68,7 +68,9 @@ def queries(
         sources = tuple(Source(name, name, RowsWindow(rows)) for name in "rs")
         op = operators[int(rng.integers(len(operators)))]
         link = compare(Attribute("x", Type.DOUBLE, "r"), op, Attribute("x", Type.DOUBLE, "s"))
+        assert link is not None
         where = conjunction([_selection("r", rng), _selection("s", rng), link])
+        assert where is not None
         made.append(Query(f"q{i}", sources, None, (where,)))
     return made
 
@@ -90,7 +92,7 @@ def rows(count: int, rng: np.random.Generator) -> pa.Table:
     return pa.table(columns)
 
 
-def batches(window: int, fresh: int, count: int, seed: int = 2) -> list[Frame]:
+def batches(window: int, fresh: int, count: int, seed: int = 2) -> list[JoinFrame]:
     """Batch after batch of the same streams: full windows, and so many rows of each that come in
     turn."""
     rng = np.random.default_rng(seed)
@@ -103,7 +105,7 @@ def batches(window: int, fresh: int, count: int, seed: int = 2) -> list[Frame]:
             times = part["ts"].combine_chunks().cast(pa.int64()).to_numpy()
             turns = np.arange(first, 2 * fresh, 2)
             stretches[name] = Stretch(declared(name), part, times, at, window, turns)
-        found.append(Frame(stretches))
+        found.append(JoinFrame(stretches))
     return found
 
 
@@ -123,9 +125,9 @@ class Contestant:
 
     def __init__(self, asked: list[Query], build: Callable[[Any], Any]):
         numbered = [(i, halves(query), Life()) for i, query in enumerate(asked)]
-        self._directions = [build(direction) for direction in directions(numbered)]
+        self._directions = [build(direction) for direction in directions_of(numbered)]
 
-    def probe(self, batch: Frame) -> Taken:
+    def probe(self, batch: JoinFrame) -> Taken:
         """Processor seconds, and how many answers there are."""
         answers = 0
         began = time.process_time()
@@ -134,7 +136,7 @@ class Contestant:
                 answers += len(pairs.ids)
         return Taken(time.process_time() - began, answers)
 
-    def fingerprint(self, batch: Frame) -> tuple[int, int]:
+    def fingerprint(self, batch: JoinFrame) -> tuple[int, int]:
         """A number for what it finds, whatever the order, and how much that is."""
         total = answers = 0
         for direction in self._directions:
@@ -144,7 +146,7 @@ class Contestant:
         return total % 2**64, answers
 
 
-def _mixed(pairs: Pairs) -> Any:
+def _mixed(pairs: JoinedPairs) -> Any:
     counts = np.diff(pairs.ends, prepend=0)
     trigger_is_r = pairs.shape.streams[0] == "r"
     sides = (pairs.trigger, pairs.partner) if trigger_is_r else (pairs.partner, pairs.trigger)
@@ -155,12 +157,12 @@ def _mixed(pairs: Pairs) -> Any:
         return (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
 
 
-def in_turn(contestants: dict[str, Contestant], frames: list[Frame]) -> dict[str, Taken]:
+def in_turn(contestants: dict[str, Contestant], frames: list[JoinFrame]) -> dict[str, Taken]:
     """The best batch of each contestant that gets through. The first batch is for comparing what
     all find, the others are for the clock."""
     # Nothing that was computed for another contestant is used: each has frames of its own.
     prints = {
-        name: attempt(name, partial(c.fingerprint, Frame(frames[0].stretches)))
+        name: attempt(name, partial(c.fingerprint, JoinFrame(frames[0].stretches)))
         for name, c in contestants.items()
     }
     taken: dict[str, list[Taken]] = {
@@ -168,12 +170,16 @@ def in_turn(contestants: dict[str, Contestant], frames: list[Frame]) -> dict[str
     }
     for batch in frames[1:]:
         probed = {
-            name: attempt(name, partial(contestants[name].probe, Frame(batch.stretches)))
+            name: attempt(name, partial(contestants[name].probe, JoinFrame(batch.stretches)))
             for name in taken
         }
         counts = {name: done and done.answers for name, done in probed.items()}
         right = agreed(counts, counts[next(iter(taken))])
-        taken = {name: [*of, probed[name]] for name, of in taken.items() if name in right}
+        taken = {
+            name: [*of, done]
+            for name, of in taken.items()
+            if name in right and (done := probed[name]) is not None
+        }
     return {name: min(of, key=Taken.each) for name, of in taken.items()}
 
 

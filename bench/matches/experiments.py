@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 import watchline as wl
-from bench.report import (
+from bench.common.report import (
     Part,
     attempt,
     failure_row,
@@ -32,7 +32,6 @@ from bench.report import (
     plain,
     publish,
     require_same,
-    run,
     say,
     spread,
     table,
@@ -188,7 +187,8 @@ def agreeing(result: DataFrame, expected: tuple[int, int]) -> DataFrame:
 
 def raced(contestants: dict[str, DataFrame]) -> dict[str, list[float]]:
     """Seconds of each contestant that gets through, after a run that does not count."""
-    times = {who: [] for who, df in contestants.items() if attempt(who, timing(df)) is not None}
+    started = [who for who, df in contestants.items() if attempt(who, timing(df)) is not None]
+    times: dict[str, list[float]] = {who: [] for who in started}
     for turn in range(ROUNDS):
         for who in in_turn(list(times), turn):
             if turn < JOIN_ROUNDS or who != JOIN:
@@ -254,7 +254,3 @@ PARTS: dict[str, Part] = {
     "symbols": plain(by_symbols),
     "ranges": plain(by_ranges),
 }
-
-
-if __name__ == "__main__":
-    run("bench.matches", PARTS)

@@ -9,12 +9,12 @@ Without a part, all of them. Tables go to standard output, figures to the folder
 
 from __future__ import annotations
 
-from bench.moving_kernel import moving, still, traffic
-from bench.moving_plans import plans
-from bench.moving_response import grid, response
-from bench.moving_shared import shared
-from bench.moving_spark import spark
-from bench.report import Part, run
+from bench.common.report import Part, run
+from bench.moving.kernel import moving, still, traffic
+from bench.moving.plans import plans
+from bench.moving.response import grid, response
+from bench.moving.shared import shared
+from bench.moving.spark import spark
 
 PARTS: dict[str, Part] = {
     "still": still,

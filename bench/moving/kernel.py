@@ -15,7 +15,9 @@ import numba
 import numpy as np
 
 import watchline as wl
-from bench.moving_world import (
+from bench.common.report import agreed, attempt, in_turn, publish, say, table
+from bench.common.workloads import Fingerprint, fingerprint
+from bench.moving.world import (
     OBJECTS,
     TIMES,
     Asked,
@@ -29,12 +31,9 @@ from bench.moving_world import (
     verdict,
     watched,
 )
-from bench.report import agreed, attempt, in_turn, publish, say, table
-from bench.workloads import Doubles, Fingerprint, fingerprint
-from watchline.border.lists import build as build_borders
-from watchline.border.search import crossings_of_boxes
-from watchline.moving import stationary
-from watchline.tracking.flips import Moves, differences
+from watchline.borders import build_borders, build_grid, crossings_of_boxes, grid_crossings
+from watchline.kernels.arrays import Doubles
+from watchline.tracking.ranges import Moves, differences
 
 # A way of deciding moves: the places of the moves, numbers and signs.
 Way = Callable[[Updates], tuple[Any, Any, Any]]
@@ -48,12 +47,12 @@ ROUNDS, ROAD_ROUNDS = 9, 5
 def ways(lo: Doubles, hi: Doubles) -> dict[str, Way]:
     """The grid, what lies between in sorted borders, and the difference of two stabs."""
     numbers = np.arange(len(lo))
-    grid = stationary.build(lo, hi, numbers)
+    grid = build_grid(lo, hi, numbers)
     borders, boxes = build_borders(lo, hi, numbers), np.concatenate([lo, hi], axis=1)
     index = wl.index.build("ces", lo, hi, numbers)
 
     def by_grid(u: Updates) -> tuple[Any, Any, Any]:
-        return stationary.flips(grid, np.arange(len(u)), u.old, u.new)
+        return grid_crossings(grid, np.arange(len(u)), u.old, u.new)
 
     def by_crossings(u: Updates) -> tuple[Any, Any, Any]:
         return crossings_of_boxes(borders, boxes, u.old, u.new)
@@ -73,7 +72,7 @@ def prints(found: tuple[Any, Any, Any]) -> Fingerprint:
 
 def by_hand(lo: Doubles, hi: Doubles, u: Updates) -> Fingerprint:
     """All moves against all squares."""
-    was, now = (((lo <= at[:, None]) & (at[:, None] < hi)).all(axis=2) for at in (u.old, u.new))
+    was, now = (np.all((lo <= at[:, None]) & (at[:, None] < hi), axis=2) for at in (u.old, u.new))
     moves, numbers = np.nonzero(was != now)
     return prints((moves, numbers, np.where(now[moves, numbers], 1, -1)))
 
@@ -83,7 +82,7 @@ def race(lo: Doubles, hi: Doubles, walk: Walk, rounds: int) -> dict[str, Clock]:
     moves, and what the first of them finds for all."""
     racers = ways(lo, hi)
     some = walk.round().part(0, 200)
-    tried = {name: attempt(name, lambda way=way: prints(way(some))) for name, way in racers.items()}
+    tried = {name: attempt(name, partial(_printed, way, some)) for name, way in racers.items()}
     clocks = {name: Clock() for name in agreed(tried, by_hand(lo, hi, some))}
     for turn in range(rounds):
         updates = walk.round()
@@ -94,6 +93,10 @@ def race(lo: Doubles, hi: Doubles, walk: Walk, rounds: int) -> dict[str, Clock]:
         right = agreed(seen, seen[next(iter(clocks))])
         clocks = {name: clock for name, clock in clocks.items() if name in right}
     return clocks
+
+
+def _printed(way: Way, updates: Updates) -> Fingerprint:
+    return prints(way(updates))
 
 
 def _clocked(clock: Clock, way: Way, updates: Updates) -> Fingerprint:
@@ -135,12 +138,12 @@ def moving(quick: bool, _: Path) -> Iterator[str]:
 
 
 def traffic(quick: bool, _: Path) -> Iterator[str]:
-    objects, n, _ = _sizes(quick)
+    objects, n = _sizes(quick)[:2]
     rounds = 2 if quick else ROAD_ROUNDS
     drive = Drive.of(objects, rounds + 1)
     yield f"## The same on roads: {drive.name}, a report a second"
     lines = []
-    for name, (asked, _) in _plans(quick, n):
+    for name, (asked, _wanted) in _plans(quick, n):
         lines.append(_line(name, Drive.of(objects, rounds + 1), asked, rounds))
         if asked.k and not asked.moves:
             # Not in the fields and woods between.

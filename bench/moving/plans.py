@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import watchline as wl
-from bench.moving_world import OBJECTS, STEP, Clock, Walk, percent
-from bench.report import amount, in_turn, say, table
+from bench.common.report import amount, in_turn, say, table
+from bench.moving.world import OBJECTS, STEP, Clock, Walk, percent
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, kind STRING, ts TIMESTAMP)"
@@ -138,7 +139,7 @@ def raced(s: Setting, ways: dict[str, Way], rounds: int) -> int:
                 way.clock, way.between = Clock(), 0
         for name in in_turn(names, turn):
             way = ways[name]
-            changes = way.clock.run(rows.num_rows, lambda way=way, rows=rows: way.plan(rows))
+            changes = way.clock.run(rows.num_rows, partial(way.plan, rows))
             seen.add(_print(changes))
         assert len(seen) == 1, seen
         found += changes.num_rows

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 import watchline as wl
-from bench.moving_kernel import race
-from bench.moving_world import (
+from bench.common.plots import Panel, draw
+from bench.common.report import say, table
+from bench.moving.kernel import race
+from bench.moving.world import (
     OBJECTS,
     Asked,
     Clock,
@@ -28,9 +31,7 @@ from bench.moving_world import (
     squares,
     watched,
 )
-from bench.plots import Panel, draw
-from bench.report import say, table
-from watchline.moving import stationary
+from watchline.borders import build_grid, grid_crossings
 
 CARS = "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
 POINT = " POINT (x, y)"
@@ -105,7 +106,7 @@ class Followed:
         clock = Clock()
         for _ in range(count + WARM):
             rows = self.rows(size)
-            clock.run(size, lambda rows=rows: self.tracker.process(rows))
+            clock.run(size, partial(self.tracker.process, rows))
         return clock
 
 
@@ -173,8 +174,8 @@ def _alone(n: int, objects: int, count: int) -> list[str]:
     feed = Feed(walk)
     made.operator.run(made.events(feed.take(objects)))
     updates = [feed.take(1) for _ in range(count)]
-    grid, one = stationary.build(*squares(n, 0.0001), np.arange(n)), np.zeros(1, np.int64)
-    still = _each(updates, lambda u: u, lambda u: stationary.flips(grid, one, u.old, u.new))
+    grid, one = build_grid(*squares(n, 0.0001), np.arange(n)), np.zeros(1, np.int64)
+    still = _each(updates, lambda u: u, lambda u: grid_crossings(grid, one, u.old, u.new))
     moves = _each(updates, made.events, made.operator.run)
     return [f"{n:,}", spread(still), spread(moves)]
 
@@ -185,7 +186,7 @@ def _each(
     """Each update alone."""
     clock = Clock()
     for part in map(shaped, updates):
-        clock.run(1, lambda part=part: call(part))
+        clock.run(1, partial(call, part))
     return clock
 
 

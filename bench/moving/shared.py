@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +21,11 @@ import numba as nb
 import numpy as np
 
 import watchline as wl
-from bench.moving_kernel import prints
-from bench.moving_world import (
+from bench.common.plots import Panel, draw
+from bench.common.report import publish, say, table
+from bench.common.workloads import Fingerprint, fingerprint
+from bench.moving.kernel import prints
+from bench.moving.world import (
     OBJECTS,
     Asked,
     Clock,
@@ -34,12 +38,10 @@ from bench.moving_world import (
     squares,
     watched,
 )
-from bench.plots import Panel, draw
-from bench.report import publish, say, table
-from bench.workloads import Doubles, Fingerprint, Integers, fingerprint
-from watchline.index.vector import leaf
-from watchline.moving import stationary
-from watchline.moving.tables import Told
+from watchline.borders import build_grid, grid_crossings
+from watchline.kernels.arrays import Doubles, Integers
+from watchline.kernels.compiled import leaf
+from watchline.proximity.tables import AnswerChanges
 
 COUNTS = (1_000, 5_000, 10_000, 25_000, 50_000)
 SIZE = 0.0001
@@ -284,17 +286,15 @@ class Pair:
 def still_pair(n: int, objects: int, rounds: int) -> Pair:
     say(f"shared: {n} that stay")
     lo, hi = squares(n, SIZE)
-    grid = stationary.build(lo, hi, np.arange(n))
+    grid = build_grid(lo, hi, np.arange(n))
     boxes = Boxes(*(np.ascontiguousarray(c) for c in (lo[:, 0], lo[:, 1], hi[:, 0], hi[:, 1])))
     pair = Pair(Clock(), Clock())
     for i, u in enumerate(_pieces(objects, rounds + 1)):
         if i == 1:
             pair = Pair(Clock(), Clock())
         ids, out = np.arange(len(u)), Out.room(len(u))
-        found = pair.shared.run(
-            len(u), lambda u=u, ids=ids: stationary.flips(grid, ids, u.old, u.new)
-        )
-        count = pair.alone.run(len(u), lambda u=u, out=out: _still(boxes, u, out))
+        found = pair.shared.run(len(u), partial(grid_crossings, grid, ids, u.old, u.new))
+        count = pair.alone.run(len(u), partial(_still, boxes, u, out))
         told = out.first(count)
         assert prints(found) == prints((told.event, told.query, told.sign))
     return pair
@@ -312,8 +312,8 @@ def moving_pair(n: int, objects: int, rounds: int) -> Pair:
         if i == 1:
             pair = Pair(Clock(), Clock())
         events, out = made.events(u), Out.room(len(u))
-        told = pair.shared.run(len(u), lambda e=events: made.operator.run(e))
-        count = pair.alone.run(len(u), lambda u=u, out=out: _moving(queries, u, out))
+        told = pair.shared.run(len(u), partial(made.operator.run, events))
+        count = pair.alone.run(len(u), partial(_moving, queries, u, out))
         assert _print(out.first(count), objects) == _print(_named(told, names), objects)
     return pair
 
@@ -324,7 +324,7 @@ def _pieces(objects: int, count: int) -> list[Updates]:
     return [feed.take(UPDATES) for _ in range(count)]
 
 
-def _named(told: Told, names: Integers) -> Out:
+def _named(told: AnswerChanges, names: Integers) -> Out:
     return Out(told.event, names[told.query], told.what.astype(np.int64), told.row)
 
 

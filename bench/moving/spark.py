@@ -1,4 +1,4 @@
-"""Moving queries on local Spark, beside the floor of `bench.tracking`.
+"""Moving queries on local Spark, beside the floor of `bench.tracking.experiments`.
 
 The floor's stream has no POINT, so that nothing merges nearest neighbours after it and no row goes
 to more than one shard: what those cost counts as ours.
@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import watchline as wl
-from bench.matches import local_spark
-from bench.moving_response import CARS, POINT, add_squares, moving_text, rows_of
-from bench.moving_world import Feed, Walk
-from bench.report import publish, say, table
-from bench.tracking import BATCHES, HEADER, ROUNDS, Job, race
+from bench.common.report import publish, say, table
+from bench.matches.experiments import local_spark
+from bench.moving.response import CARS, POINT, add_squares, moving_text, rows_of
+from bench.moving.world import Feed, Walk
+from bench.tracking.experiments import BATCHES, HEADER, ROUNDS, Job, race
 
 SIZE, K = 0.0001, 10
 OF_FLOOR = 1.5
@@ -77,9 +77,9 @@ def spark(quick: bool, _: Path) -> Iterator[str]:
         made = catalogs(folder, objects, scale)
         # Where it is to be quick, all kinds of queries together, once.
         for name, catalog in list(made.items())[-1 if quick else 0 :]:
-            lines = []
+            lines: list[list[str]] = []
             for shards in (2,) if target or quick else SHARDS:
-                # The setting with a target: as many rounds as in `bench.tracking`.
+                # The setting with a target: as many rounds as in `bench.tracking.experiments`.
                 first = shards == 2 and not target
                 label = f"{name}, {shards} shard{'s' if shards > 1 else ''}"
                 job = Job(label, folder, catalog, rows, "cars", shards, floor)

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +19,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.report import say
-from bench.workloads import Doubles, Integers
+from bench.common.report import say
 from watchline import roads
-from watchline.moving.events import Events
-from watchline.moving.operator import Operator
-from watchline.moving.queries import Moving
-from watchline.moving.tables import BOX, FIRST, NO_SHAPE, ROW, Told
+from watchline.kernels.arrays import Doubles, Integers
+from watchline.proximity.events import Events
+from watchline.proximity.operator import Operator
+from watchline.proximity.query_columns import Moving
+from watchline.proximity.tables import BOX, FIRST, NO_SHAPE, ROW, AnswerChanges
 
 OBJECTS, STEP = 110_000, 0.001
 # Networks that are not ours to give away; without them there is a town.
@@ -50,7 +51,7 @@ class Updates(NamedTuple):
         return len(self.who)
 
     def part(self, first: int, end: int) -> Updates:
-        return Updates(*(column[first:end] for column in self))
+        return Updates(self.who[first:end], self.old[first:end], self.new[first:end])
 
 
 @dataclass
@@ -181,10 +182,10 @@ class Watched:
             np.zeros(n if self.significant else 0, np.int64),
         )
 
-    def pairs(self, told: Told) -> Integers:
+    def pairs(self, told: AnswerChanges) -> Integers:
         return told.query * len(self.slots) + told.row
 
-    def check(self, told: list[Told], place: Doubles, sample: int = 200) -> None:
+    def check(self, told: list[AnswerChanges], place: Doubles, sample: int = 200) -> None:
         """What was told until now comes to the answers that brute force finds for some queries."""
         keys = np.concatenate([*self.opened, *(self.pairs(t) for t in told)])
         ones = [np.ones(len(k), np.int64) for k in self.opened]
@@ -344,7 +345,7 @@ def spent(made: Watched, walk: Walk | Drive, rounds: int) -> Clock:
     for _ in range(rounds):
         updates = walk.round()
         events = made.events(updates)
-        told.append(clock.run(len(updates), lambda events=events: made.operator.run(events)))
+        told.append(clock.run(len(updates), partial(made.operator.run, events)))
         clock.found += len(told[-1].event)
     made.check(told, walk.place)
     return clock

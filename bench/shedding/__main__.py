@@ -9,12 +9,12 @@ Without a part, all of them. Tables go to standard output, figures to the folder
 
 from __future__ import annotations
 
-from bench.report import Part, run
-from bench.shedding_cache import cache
-from bench.shedding_load import load
-from bench.shedding_overhead import overhead
-from bench.shedding_sharing import sharing
-from bench.shedding_time import arrivals, pauses, supported
+from bench.common.report import Part, run
+from bench.shedding.cache import cache
+from bench.shedding.load import load
+from bench.shedding.overhead import overhead
+from bench.shedding.sharing import sharing
+from bench.shedding.time import arrivals, pauses, supported
 
 PARTS: dict[str, Part] = {
     "cache": cache,

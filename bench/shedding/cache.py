@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import watchline as wl
-from bench.plots import even
-from bench.report import say, table
-from bench.shedding_world import HOUR, MILE, add_moving, declared, drive, moments, rows_of
-from bench.workloads import Doubles
+from bench.common.plots import even
+from bench.common.report import say, table
+from bench.shedding.world import HOUR, MILE, add_moving, declared, drive, moments, rows_of
+from watchline.kernels.arrays import Doubles, Integers
 
 CACHES = (0.0, 0.25, 0.5, 1.0)
 SPEEDS = (1.0, 15.0, 30.0, 45.0, 60.0)
@@ -110,10 +110,10 @@ def followed(
 def _counts(changes: pa.Table, queries: int) -> Doubles:
     """How much larger the answer of each query is."""
     numbers = pc.cast(pc.utf8_slice_codeunits(changes["query_id"], 1), pa.int64()).to_numpy()
-    return np.bincount(numbers, changes["sign"].to_numpy(), queries)
+    return np.bincount(numbers, changes["sign"].to_numpy(), queries).astype(np.float64, copy=False)
 
 
-def _apart(rows: pa.Table, count: int) -> Doubles:
+def _apart(rows: pa.Table, count: int) -> Integers:
     """Objects that are far from each other: each is the farthest from those before."""
     place = np.stack([rows["x"].to_numpy(), rows["y"].to_numpy()], axis=1)
     near = np.abs(place - 0.5).max(axis=1) < 0.4
@@ -122,7 +122,8 @@ def _apart(rows: pa.Table, count: int) -> Doubles:
     while len(chosen) < count:
         far = np.minimum(far, ((place - place[chosen[-1]]) ** 2).sum(axis=1))
         chosen.append(int(np.argmax(far)))
-    return rows["id"].to_numpy()[chosen]
+    ids: Integers = rows["id"].to_numpy()
+    return ids[chosen]
 
 
 # --- the figures
@@ -306,7 +307,8 @@ def _formulas(found: Mapping[Setting, Mapping[float, Found]], c: float) -> list[
 
 def _means(found: Found) -> Doubles:
     """Of all queries that have an answer."""
-    return np.nansum(found.accuracies, axis=1) / np.isfinite(found.accuracies).sum(axis=1)
+    means: Doubles = np.nansum(found.accuracies, axis=1) / np.isfinite(found.accuracies).sum(axis=1)
+    return means
 
 
 def _line(values: Doubles) -> list[float | None]:

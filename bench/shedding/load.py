@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import watchline as wl
-from bench.moving_world import percent
-from bench.plots import DIAGONAL, even
-from bench.report import say, table
-from bench.shedding_world import STREAM, add_still, mean_accuracy, reports
+from bench.common.plots import DIAGONAL, even
+from bench.common.report import say, table
+from bench.moving.world import percent
+from bench.shedding.world import STREAM, add_still, mean_accuracy, reports
 
 LOADS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 WAYS = ("objects", "queries")
@@ -77,7 +77,8 @@ def needed(points: Sequence[Point], accuracy: float) -> float:
     ends = sorted({(p.queries, p.kept) for p in points} | {(1.0, 1.0)})
     if accuracy < ends[0][0]:
         return ends[0][1]
-    return float(np.interp(accuracy, *zip(*ends, strict=True)))
+    queries, kept = zip(*ends, strict=True)
+    return float(np.interp(accuracy, queries, kept))
 
 
 def load(quick: bool, figures: Path) -> Iterator[str]:

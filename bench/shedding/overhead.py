@@ -8,6 +8,7 @@ objects, and nothing is let go; what that saves or costs in addition is seen wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 import watchline as wl
-from bench.moving_kernel import prints
-from bench.moving_response import CARS, POINT, add_squares, moving_text, rows_of
-from bench.moving_world import OBJECTS, Asked, Clock, Feed, Updates, Walk, Watched, watched
-from bench.report import in_turn, say, table
+from bench.common.report import in_turn, say, table
+from bench.moving.kernel import prints
+from bench.moving.response import CARS, POINT, add_squares, moving_text, rows_of
+from bench.moving.world import OBJECTS, Asked, Clock, Feed, Updates, Walk, Watched, watched
 
 WANTED = 1.2
 NEVER = 10**9
@@ -128,7 +129,7 @@ def _trackers(asks: Asks, objects: int, rounds: int) -> dict[str, Clock]:
         told: dict[str, pa.Table] = {}
         for name in in_turn(list(trackers), number):
             clock = clocks[name] if number >= warm else Clock()
-            told[name] = clock.run(AT_ONCE, lambda of=trackers[name], rows=rows: of.process(rows))
+            told[name] = clock.run(AT_ONCE, partial(trackers[name].process, rows))
         assert told["significant"].equals(told["exact"]), asks
     return clocks
 

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 import watchline as wl
-from bench.moving_world import percent
-from bench.plots import even
-from bench.report import say, table
-from bench.shedding_world import (
+from bench.common.plots import even
+from bench.common.report import say, table
+from bench.moving.world import percent
+from bench.shedding.world import (
     STARTED,
     STREAM,
     add_moving,
@@ -36,7 +36,7 @@ from bench.shedding_world import (
     reachable,
     rows_of,
 )
-from bench.workloads import Doubles, Integers
+from watchline.kernels.arrays import Doubles, Integers
 
 SIZES = (0.0001, 0.001, 0.0025, 0.005, 0.01)
 MIB = 2**20

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import watchline as wl
-from bench.moving_world import percent
-from bench.plots import even
-from bench.report import say, table
-from bench.shedding_world import (
+from bench.common.plots import even
+from bench.common.report import say, table
+from bench.moving.world import percent
+from bench.shedding.world import (
     STREAM,
     add_still,
     bytes_of_still,

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 import watchline as wl
-from bench.moving_response import moving_text
-from bench.moving_world import network
-from bench.workloads import Doubles
+from bench.moving.response import moving_text
+from bench.moving.world import network
 from watchline import roads
-from watchline.moving import stationary
-from watchline.roads import Network, Traffic
+from watchline.borders import build_grid
+from watchline.kernels.arrays import Doubles
+from watchline.simulate import Network, Traffic
 
 MILE = 1 / 28
 HOUR = 3600.0
@@ -122,7 +122,7 @@ def bytes_of_still(count: int, size: float) -> int:
     lo, hi = corners(count, size)
     catalog = wl.Catalog.of([STREAM])
     add_still(catalog, count, size)
-    return stationary.build(lo, hi, np.arange(count)).nbytes + plan_bytes(catalog)
+    return build_grid(lo, hi, np.arange(count)).nbytes + plan_bytes(catalog)
 
 
 def reachable(*things: Any) -> int:

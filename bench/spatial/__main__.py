@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.databases import peers
-from bench.matches import HEADER, Feed, local_spark, setting
-from bench.report import Part, publish, run, table
-from bench.spatial_changes import dynamic
-from bench.spatial_claims import claims
-from bench.spatial_figures import figure15, figure16, figure17
-from bench.spatial_table3 import table3
-from bench.spatial_threads import threads
+from bench.common.report import Part, publish, run, table
+from bench.matches.experiments import HEADER, Feed, local_spark, setting
+from bench.spatial.changes import dynamic
+from bench.spatial.claims import claims
+from bench.spatial.databases import peers
+from bench.spatial.figures import figure15, figure16, figure17
+from bench.spatial.table3 import table3
+from bench.spatial.threads import threads
 
 ATTRIBUTES = ("a", "b", "c", "d")
 # Ranges of this width from -WIDTH on hold a value of [0, 1) with a probability of one in ten: four

@@ -10,13 +10,14 @@ import numba
 import numpy as np
 
 import watchline as wl
-from bench import changes
-from bench.memory import mib
-from bench.race import clocked
-from bench.report import amount, number, say, table
-from bench.selections import ABOVE, BELOW, print_of, selections, uniform, workload
-from bench.spatial_race import KINDS, OURS, RIVALS, Outcome, Scale, raced
-from bench.workloads import Doubles, Fingerprint, Workload
+from bench.common.report import amount, number, say, table
+from bench.common.workloads import Fingerprint, Workload
+from bench.indexes import changes
+from bench.indexes.memory import mib
+from bench.indexes.race import clocked
+from bench.spatial.race import KINDS, OURS, RIVALS, Outcome, Scale, raced
+from bench.spatial.selections import ABOVE, BELOW, print_of, selections, uniform, workload
+from watchline.kernels.arrays import Doubles
 
 CHANGING = tuple(kind for kind in KINDS if kind != "twophase")
 

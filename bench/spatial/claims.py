@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from bench import databases
-from bench.claims import yes
-from bench.report import table
-from bench.spatial_figures import Figure, by_mentioned, by_queries, by_skew
-from bench.spatial_race import Outcome, scale_of
+from bench.common.report import table
+from bench.indexes.claims import yes
+from bench.spatial import databases
+from bench.spatial.figures import Figure, by_mentioned, by_queries, by_skew
+from bench.spatial.race import Outcome, scale_of
 
 STRONG = "ibs or counting, the faster"
 # By attributes, over the strongest rival at 100,000 queries.

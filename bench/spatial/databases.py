@@ -27,12 +27,21 @@ import numpy as np
 import pyarrow as pa
 
 import watchline as wl
-from bench.peers import Contestant, Pairs, own
-from bench.race import Entry, raced
-from bench.report import NOT_INSTALLED, amount, attempt, failure_row, once_a_run, publish, table
-from bench.selections import workload
-from bench.spatial_race import OURS
-from bench.workloads import Doubles, Workload
+from bench.common.report import (
+    NOT_INSTALLED,
+    amount,
+    attempt,
+    failure_row,
+    once_a_run,
+    publish,
+    table,
+)
+from bench.common.workloads import Workload
+from bench.indexes.peers import Contestant, Pairs, own
+from bench.indexes.race import Entry, raced
+from bench.spatial.race import OURS
+from bench.spatial.selections import workload
+from watchline.kernels.arrays import Doubles
 
 # Queries and rows: what the rivals can do in seconds and in a few GiB.
 SIZES = ((10_000, 2_000), (100_000, 500))

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import plots
-from bench.plots import Line, Panel
-from bench.report import number, once_a_run, publish, table
-from bench.selections import workload
-from bench.spatial_race import STRONGEST, Outcome, Scale, raced, scale_of
-from bench.sweeps import Measure, Sweep
-from bench.workloads import Workload
+from bench.common import plots
+from bench.common.plots import Line, Panel
+from bench.common.report import number, once_a_run, publish, table
+from bench.common.workloads import Workload
+from bench.indexes.sweeps import Measure, Sweep
+from bench.spatial.race import STRONGEST, Outcome, Scale, raced, scale_of
+from bench.spatial.selections import workload
 
 QUERIES = (10_000, 25_000, 50_000, 75_000, 100_000)
 EIGHTHS = tuple(range(1, 9))

@@ -7,7 +7,7 @@
 * ibs, row by row: one search for each row, to compare with immediate.
 * floor: as many ids of the same type, and the offsets, written into fresh memory.
 
-Each run begins with no free memory at hand, as in `bench.race`.
+Each run begins with no free memory at hand, as in `bench.indexes.race`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ import numba
 import numpy as np
 
 import watchline as wl
-from bench.race import clocked
-from bench.report import agreed, attempt, in_turn, say
-from bench.selections import print_of
-from bench.sweeps import Measure
-from bench.workloads import Doubles, Fingerprint, Workload, fingerprint
+from bench.common.report import agreed, attempt, in_turn, say
+from bench.common.workloads import Fingerprint, Workload, fingerprint
+from bench.indexes.race import clocked
+from bench.indexes.sweeps import Measure
+from bench.spatial.selections import print_of
+from watchline.kernels.arrays import Doubles
 
 OURS = "spatialjoin"
 RIVALS = ("ibs", "counting", "twophase", "scan")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 import watchline as wl
-from bench.workloads import Doubles, Fingerprint, Workload, fingerprint
+from bench.common.workloads import Fingerprint, Workload, fingerprint
+from watchline.kernels.arrays import Doubles
 
 CLOSED, BELOW, ABOVE = 0, 1, 2
 KINDS_OF_CONDITION = (CLOSED, BELOW, ABOVE)

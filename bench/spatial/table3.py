@@ -10,11 +10,11 @@ from pathlib import Path
 import numba
 
 import watchline as wl
-from bench.race import clocked
-from bench.report import say, table
-from bench.selections import print_of, workload
-from bench.spatial_race import OURS, Scale, scale_of
-from bench.workloads import Doubles
+from bench.common.report import say, table
+from bench.indexes.race import clocked
+from bench.spatial.race import OURS, Scale, scale_of
+from bench.spatial.selections import print_of, workload
+from watchline.kernels.arrays import Doubles
 
 SIZES = (64, 128, 256, 512, 1_024)
 BATCHES = (2_000, 4_000, 6_000, 8_000, 10_000)

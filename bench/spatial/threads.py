@@ -8,10 +8,10 @@ from pathlib import Path
 import numba
 
 import watchline as wl
-from bench.race import by_threads
-from bench.report import amount, publish, require_same, say, table
-from bench.selections import print_of, workload
-from bench.spatial_race import OURS, scale_of
+from bench.common.report import amount, publish, require_same, say, table
+from bench.indexes.race import by_threads
+from bench.spatial.race import OURS, scale_of
+from bench.spatial.selections import print_of, workload
 
 ROWS = (500, 2_000, 10_000)
 

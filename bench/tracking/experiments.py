@@ -12,24 +12,27 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, ClassVar
+from typing import Any
+from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import watchline as wl
-from bench.matches import local_spark
-from bench.report import Part, plain, publish, run, say, spread, table
-from watchline.spark import dataframe
-from watchline.spark.shard import CHANGES, ShardTask, _opened, binaries, sent_columns
-from watchline.spark.state import INLINE, ShardState, new_token
+from bench.common.report import Part, plain, publish, say, spread, table
+from bench.matches.experiments import local_spark
+from watchline.rows import change_schema
+from watchline.spark.routing import Shard
+from watchline.spark.shard_job import checked_shards
+from watchline.spark.tracking import driver
+from watchline.spark.tracking.shard import ChangeOperator, Inbox
+from watchline.spark.wire import ROWS, Parcel, packed_changes
 from watchline.spark.worker import catalog_of
-from watchline.tracking import change_schema
 
 DOMAIN, WIDTH = 1e6, 1e3
 # Batches of a run, of which the first does not count, and runs.
@@ -86,31 +89,45 @@ def register(catalog: wl.Catalog, s: Setting) -> None:
 
 
 @dataclass(frozen=True)
-class FloorTask(ShardTask):
-    """Copies its state, and makes so many changes a row of the rows themselves."""
+class FloorOperator(ChangeOperator):
+    """The operator of engines without a tracker."""
 
     # Bytes of a state at first; changes a row later, and in the first batch.
-    size: ClassVar[int] = 0
-    rate: ClassVar[float] = 0.0
-    first: ClassVar[float] = 0.0
+    size: int
+    rate: float
+    first: float
 
-    def stream_batch(
-        self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any
-    ) -> Iterator[pd.DataFrame]:
-        inbox = _opened(row for frame in frames for row in frame.itertuples(index=False))
-        shard = int(key[0])
-        kept = ShardState(self.ref, self.shards, self.folder, shard, state)
-        files, old = kept.files, kept.row
-        blob = b"\0" * self.size if old is None else kept.blob()
-        sequence, token = (0 if old is None else old.sequence + 1), new_token()
-        blob = bytes(bytearray(blob))
-        name = files.save(shard, sequence, token, blob) if len(blob) > INLINE else None  # type: ignore[union-attr]
-        if files is not None and sequence % 16 == 15:
-            files.tidy(shard, sequence)
-        identity = catalog_of(self.ref).identity
-        state.update((sequence, 0, self.shards, identity, token, name, None if name else blob))
+    def new(self, shard: Shard, version: int) -> Any:
+        return FloorEngine(self._schema(), shard, b"\0" * self.size, self.first)
+
+    def reused(self, engine: Any, saved: int, version: int) -> Any:
+        return None
+
+    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> Any:
+        return FloorEngine(self._schema(), shard, blob, self.rate)
+
+    def _schema(self) -> pa.Schema:
+        return change_schema(catalog_of(self.ref).stream(self.stream))
+
+
+@dataclass(frozen=True)
+class FloorEngine:
+    """Copies its state, and makes so many changes a row of the rows themselves."""
+
+    schema: pa.Schema
+    shard: Shard
+    blob: bytes
+    rate: float
+
+    def counted(self) -> dict[str, Any]:
+        return {}
+
+    def advance_to(self, version: int) -> None:
+        pass
+
+    def process(self, inbox: Inbox, last: bool) -> list[Parcel]:
         rows = pa.concat_tables(inbox.rows)
-        count = int(rows.num_rows * (self.first if old is None else self.rate))
+        count = int(rows.num_rows * self.rate)
         picked = rows.take(pa.array(np.arange(count) % rows.num_rows))
         own = [
             pa.repeat("q12345", count),
@@ -119,10 +136,14 @@ class FloorTask(ShardTask):
             picked["ts"],
             pa.repeat("enter", count),
         ]
-        schema = change_schema(catalog_of(self.ref).stream(self.stream))
-        changes = pa.Table.from_arrays([*own, *picked.columns], schema=schema)
-        sent = [(shard, CHANGES, blob) for blob in binaries(changes)]
-        yield pd.DataFrame(sent_columns({}, sent or [(shard, CHANGES, b"")]))
+        changes = pa.Table.from_arrays([*own, *picked.columns], schema=self.schema)
+        return [Parcel(self.shard.key, ROWS, blob) for blob in packed_changes(changes)]
+
+    def stats(self) -> dict[str, Any]:
+        return {}
+
+    def snapshot(self) -> bytes:
+        return bytes(bytearray(self.blob))
 
 
 @dataclass(frozen=True)
@@ -181,7 +202,6 @@ def race(spark: SparkSession, job: Job, rounds: int = ROUNDS) -> Race:
     say(f"{job.name}: warming up")
     batches(spark, job)
     times: dict[str, list[float]] = {"wl.changes": [], "floor": []}
-    ours = dataframe.ShardTask
     for turn in range(rounds):
         say(f"{job.name}: wl.changes, round {turn + 1}")
         done = batches(spark, job)
@@ -189,14 +209,11 @@ def race(spark: SparkSession, job: Job, rounds: int = ROUNDS) -> Race:
         times["wl.changes"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
         first = counted[0].changes / job.rows
         rate = statistics.mean(c.changes for c in counted[1:]) / job.rows
-        size = int(counted[-1].bytes / dataframe.checked_shards(job.shards, spark))
+        size = int(counted[-1].bytes / checked_shards(job.shards, spark))
         say(f"{job.name}: floor, round {turn + 1}")
-        task = make_floor(size, rate, first)
-        dataframe.ShardTask = task  # type: ignore[misc]
-        try:
+        floor = partial(FloorOperator, size=size, rate=rate, first=first)
+        with mock.patch.object(driver, "ChangeOperator", floor):
             done = batches(spark, job, floor=True)
-        finally:
-            dataframe.ShardTask = ours  # type: ignore[misc]
         times["floor"] += [p["durationMs"]["triggerExecution"] / 1e3 for p in done[1:]]
     return Race(job.rows, times, rate)
 
@@ -209,11 +226,6 @@ def prepared(folder: Path, s: Setting) -> wl.Catalog:
     catalog = wl.Catalog(folder / "catalog")
     register(catalog, s)
     return catalog
-
-
-def make_floor(size: int, rate: float, first: float) -> type[ShardTask]:
-    """The class with these numbers in it: a class that is made here travels by value."""
-    return type("Task", (FloorTask,), {"size": size, "rate": rate, "first": first})
 
 
 def waits(spark: SparkSession, folder: Path, s: Setting, times: int) -> list[float]:
@@ -278,7 +290,3 @@ PARTS: dict[str, Part] = {
     "few": tracked(1_000, 10_000, 100.0),
     "registration": plain(registration),
 }
-
-
-if __name__ == "__main__":
-    run("bench.tracking", PARTS)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from watchline import hooks
 from watchline._version import __version__
 from watchline.errors import (
     CatalogBusy,
@@ -41,12 +40,15 @@ from watchline.errors import (
 )
 
 if TYPE_CHECKING:
-    from watchline import border, evaluate, index, model, roads, sql
-    from watchline.border import BorderIndex
+    from watchline import borders as border
+    from watchline import evaluate, index, model, sql
+    from watchline import simulate as roads
+    from watchline.borders import BorderIndex
     from watchline.catalog import Catalog
+    from watchline.joining import Joiner
     from watchline.matching import Matcher
     from watchline.spark import changes, counters, joins, matches, session
-    from watchline.tracking import Joiner, Tracker
+    from watchline.tracking import Tracker
 
 
 __all__ = [
@@ -90,22 +92,22 @@ __all__ = [
     "sql",
 ]
 
-_MODULES = (
-    "border",
-    "catalog",
-    "evaluate",
-    "index",
-    "matching",
-    "model",
-    "roads",
-    "spark",
-    "sql",
-    "tracking",
-)
-_FUNCTIONS = {
-    "BorderIndex": "border",
+# Modules by their public name.
+_MODULES = {
+    "border": "borders",
+    "catalog": "catalog",
+    "evaluate": "evaluate",
+    "index": "index",
+    "model": "model",
+    "roads": "simulate",
+    "spark": "spark",
+    "sql": "sql",
+}
+# Classes and functions by the package that has them.
+_HOMES = {
+    "BorderIndex": "borders",
     "Catalog": "catalog",
-    "Joiner": "tracking",
+    "Joiner": "joining",
     "Matcher": "matching",
     "Tracker": "tracking",
     "changes": "spark",
@@ -117,24 +119,11 @@ _FUNCTIONS = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONS:
-        return getattr(importlib.import_module(f"watchline.{_FUNCTIONS[name]}"), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"watchline.{_HOMES[name]}"), name)
     if name in _MODULES:
-        return importlib.import_module(f"watchline.{name}")
+        return importlib.import_module(f"watchline.{_MODULES[name]}")
     raise AttributeError(f"module 'watchline' has no attribute {name!r}")
-
-
-def _planner(queries: Any, stream: Any, emit: Any) -> hooks.PlanLines:
-    explain = importlib.import_module("watchline.tracking.explain")
-    return explain.planner(queries, stream, emit)  # type: ignore[no-any-return]
-
-
-def _join_planner(queries: Any) -> hooks.PlanLines:
-    explain = importlib.import_module("watchline.tracking.explain_joins")
-    return explain.join_planner(queries)  # type: ignore[no-any-return]
-
-
-hooks.planner, hooks.join_planner = _planner, _join_planner
 
 
 def __dir__() -> list[str]:

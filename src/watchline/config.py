@@ -41,12 +41,14 @@ r = 2
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import sys
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
+from urllib.parse import unquote, urlparse
 
 from watchline.errors import InvalidQuery
 from watchline.formats import FILE_FORMATS, check_format, check_options
@@ -55,7 +57,7 @@ from watchline.names import hint
 
 if sys.version_info >= (3, 11):
     import tomllib
-else:  # pragma: no cover
+else:
     import tomli as tomllib
 
 MAX_SHARDS = 4_096
@@ -65,7 +67,7 @@ _TABLES = ("options", "keep", "spark", "sources", "times")
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceConfig:
     """Where rows come from. `schema` is the declared stream's where a file format needs one."""
 
     format: str
@@ -75,7 +77,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Sink:
+class SinkConfig:
     """Where matches, changes or joined rows go."""
 
     format: str
@@ -91,8 +93,8 @@ class Job:
     """
 
     catalog: str
-    sink: Sink
-    sources: dict[str, Source]
+    sink: SinkConfig
+    sources: dict[str, SourceConfig]
     checkpoint: str = ""
     trigger: str = ""
     emit: str = "matches"
@@ -108,7 +110,7 @@ class Job:
         return next(iter(self.sources))
 
     @property
-    def found(self) -> str:
+    def result_name(self) -> str:
         """What the rows of the result are called."""
         return "pairs" if self.emit == "joins" else self.emit
 
@@ -135,6 +137,7 @@ def load(path: str) -> Job:
     _check_keep(job, path)
     _check_times(job, path)
     _check_trigger(job.trigger, path)
+    _check_settings(job.spark, path)
     folder = os.path.dirname(os.path.abspath(path))
     return _resolved(job, folder)
 
@@ -172,13 +175,13 @@ def _one_or_many(raw: Options, path: str) -> Options:
     for name, table in tables.items():
         _check_type(f"{path}: [sources] ", name, tables, dict)
         where = f"sources.{name}" if emit == "joins" else "source"
-        sources[name] = _section(Source, table, path, where)
+        sources[name] = _section(SourceConfig, table, path, where)
     return own | {"sources": sources}
 
 
 _UNIT = r"(?:milli|micro)?seconds?|minutes?|hours?|days?|weeks?"
 _TRIGGER = re.compile(
-    rf"available now|(?:interval )?\d+ (?:{_UNIT})(?: \d+ (?:{_UNIT}))*", re.IGNORECASE
+    rf"available now|(?:interval )?\d{{1,9}} (?:{_UNIT})(?: \d{{1,9}} (?:{_UNIT}))*", re.IGNORECASE
 )
 
 
@@ -188,6 +191,14 @@ def _check_trigger(trigger: str, path: str) -> None:
             f'{path}: \'trigger\' must be "available now" or a time such as "5 seconds", not'
             f" {trigger!r}"
         )
+
+
+def _check_settings(settings: Options, path: str) -> None:
+    for key in settings:
+        if not key.startswith("spark."):
+            raise InvalidQuery(
+                f"{path}: [spark] has Spark's own settings, which begin with 'spark.', not {key!r}"
+            )
 
 
 def _check_times(job: Job, path: str) -> None:
@@ -217,11 +228,13 @@ def _section(kind: type[T], raw: dict[str, Any], path: str, name: str) -> T:
     _check_keys(kind, raw, where)
     values: dict[str, Any] = {}
     for key in types:
-        needed = types[key] is Sink or key in ("catalog", "format")
+        needed = types[key] is SinkConfig or key in ("catalog", "format")
         if key in raw or needed:
-            is_table = types[key] is Sink or key in _TABLES
+            is_table = types[key] is SinkConfig or key in _TABLES
             value = _check_type(where, key, raw, dict if is_table else types[key])
-            values[key] = _section(Sink, value, path, key) if types[key] is Sink else value
+            values[key] = (
+                _section(SinkConfig, value, path, key) if types[key] is SinkConfig else value
+            )
     return kind(**values)
 
 
@@ -243,24 +256,34 @@ def _check_keys(kind: type[Any], raw: Options, where: str, more: tuple[str, ...]
             raise InvalidQuery(f"{where}unknown key {key!r}{hint(key, known)}")
 
 
+def local_places(path: str) -> list[str]:
+    """The files and folders that a local path of a source names, which may be a pattern."""
+    return [path] if os.path.exists(path) else sorted(glob.glob(path))
+
+
 def _resolved(job: Job, folder: str) -> Job:
     def local(value: str) -> str:
+        if value.startswith("file://"):
+            # A local place in other words: it is checked as one.
+            value = unquote(urlparse(value).path)
         return value if not value or "://" in value else os.path.join(folder, value)
 
     sources = {name: replace(s, path=local(s.path)) for name, s in job.sources.items()}
     sink = replace(job.sink, path=local(job.sink.path))
     places = {f"sources.{n}" if job.emit == "joins" else "source": s for n, s in sources.items()}
-    parts: list[tuple[str, Source | Sink]] = [*places.items(), ("sink", sink)]
+    parts: list[tuple[str, SourceConfig | SinkConfig]] = [*places.items(), ("sink", sink)]
     for name, part in parts:
         check_format(name, part.format, job.spark)
         if part.format in FILE_FORMATS and not part.path:
             raise InvalidQuery(f"[{name}] 'path' is missing: format {part.format!r} needs one")
         check_options(name, part.format, part.options)
     for name, source in places.items():
-        if source.path and "://" not in source.path and not os.path.exists(source.path):
+        if source.path and "://" not in source.path and not local_places(source.path):
             raise InvalidQuery(f"[{name}] there is nothing at {source.path}")
     return replace(
         job,
+        # Spark knows one spelling of it.
+        trigger=job.trigger.casefold(),
         catalog=local(job.catalog),
         sources=sources,
         sink=sink,

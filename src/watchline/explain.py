@@ -1,33 +1,139 @@
-"""The plan of a query, for EXPLAIN: its boxes, where they stand, and what that costs by the model.
+"""EXPLAIN: how Watchline understands a query, how it finds its rows, and what that costs.
 
-Only the plan is made. Costs come from the models of the indexes, which need not be built for it.
-Where queries are many, the plan is that of a sample, and the text says so (`sampling.py`).
+`Catalog.explain` calls this module; it is the one import of the catalog that goes up. The text has
+two parts: `description` comes from the query's model alone; the lines of a `planner` come from the
+plan of all queries that share its rows. Only the plan is made, no index is built: costs come from
+the models of the indexes.
+
+Decoding and planning a query takes about half a millisecond. So all queries are planned only where
+they are few. Among more than `DECODED` the plan is that of a sample, which is drawn at random but
+always the same, and the text says so. The cost is one pass over the texts of the definitions, and
+`DECODED` queries to decode.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 
-from watchline.catalog import Queries
-from watchline.hooks import PlanLines
-from watchline.matching import Part, Plan, Residue, likely_plan, plan
-from watchline.matching.search import searched
-from watchline.model import Attribute, Emit, Stream, Type, shortened
-from watchline.moving.queries import Moving
-from watchline.tracking.filters import candidates_that_pay, terms_of
-from watchline.tracking.flips import GRID, Costs, bordered_runs
-from watchline.tracking.sampling import are_few, sample_beside
+from watchline.catalog import BoxBlock, Entry, Queries, definition_of
+from watchline.joining import Half, halves, way_of
+from watchline.kernels.arrays import Integers
+from watchline.matching import (
+    Part,
+    Plan,
+    Residue,
+    access_path,
+    is_static,
+    keys_of,
+    likely_plan,
+    plan_and_rest,
+)
+from watchline.model import (
+    TRUE,
+    Attribute,
+    Emit,
+    OneOf,
+    Query,
+    Stream,
+    Type,
+    interval_sql,
+    shortened,
+    timestamp_sql,
+)
+from watchline.proximity import Moving, moving
+from watchline.tracking import GRID, MoveCosts, bordered_runs, candidates_that_pay, ranges_of
 
-Integers = npt.NDArray[np.int64]
+# The lines about the plan of a query, by its id.
+PlanLines = Callable[[str], list[str]]
+# What directions of joins have in common that are one, where their queries' lives allow it.
+Direction = tuple[object, ...]
 
 # Characters of a residue that are shown.
-MOST = 200
+SHOWN = 200
+# Queries registered as SQL that are decoded for one EXPLAIN.
+DECODED = 512
+
+
+def description(
+    registered: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]
+) -> list[str]:
+    """How Watchline understands a registered query, in words and in normal form."""
+    if isinstance(registered, Entry):
+        query, version, text = registered.query, registered.version, registered.text
+    else:
+        block, i = registered
+        query, version, text = block.query(i), block.version, ""
+    lines = [f"query {query.id}", f"  registered  at version {version}"]
+    if text:
+        lines.append(f"  as typed    {shortened(' '.join(text.split()))}")
+    else:
+        lines.append("  as typed    one box of a bulk registration")
+    lines.append(f"  reads       {', '.join(_source(query, streams))}")
+    lines += _condition(query)
+    if query.region:
+        lines.append(f"  where       {query.region!r}")
+    if query.knn:
+        lines.append(f"  nearest     {query.knn!r}")
+    if query.focals:
+        focals = ", ".join(repr(f) for f in sorted(query.focals, key=repr))
+        lines.append(f"  moves with  object {focals}, which is never in its answer")
+    lines.append(f"  emits       {_emits(query)}")
+    if query.accuracy:
+        lines.append(f"  accuracy    at least {query.accuracy:g} when load is shed")
+    if query.lifetime is not None:
+        lines.append(f"  lives       {interval_sql(query.lifetime)} of stream time")
+    if query.until is not None:
+        moment = str(timestamp_sql(query.until)).removeprefix("TIMESTAMP ")
+        lines.append(
+            f"  until       {moment} UTC of stream time; rows of then and later do nothing"
+        )
+    return lines
+
+
+def _source(query: Query, streams: Mapping[str, Stream]) -> list[str]:
+    read = {s.alias: s for s in query.sources}
+    used = [f"{a!r} {a.type.value}" for a in query.attributes()]
+    if query.region or query.knn:
+        point = streams[query.stream].point or ()
+        used += [f"{name} DOUBLE" for name in point if f"{name} DOUBLE" not in used]
+    return [f"{', '.join(repr(s) for s in read.values())} ({', '.join(used) or 'no attribute'})"]
+
+
+def _condition(query: Query) -> list[str]:
+    if query.where == (TRUE,):
+        return ["  condition   none: every row"]
+    if len(query.where) == 1:
+        return [f"  condition   {query.where[0]!r}"]
+    head = f"  condition   one of {len(query.where)} alternatives:"
+    shown = [f"              {c!r}" for c in query.where[:20]]
+    more = len(query.where) - len(shown)
+    return [head, *shown, *([f"              … and {more} more"] if more else [])]
+
+
+def _emits(query: Query) -> str:
+    if query.is_join:
+        return "each matching pair once"
+    if query.emit is Emit.MATCHES:
+        return "matches: every row that satisfies it"
+    return "changes: + when an object enters its answer, - when it leaves"
+
+
+# --- plans
+
+
+def planner(queries: Queries, query: Query, streams: Mapping[str, Stream]) -> PlanLines:
+    """The planner for this query and for all others that it is planned with: those over the same
+    stream that emit the same, or all joins."""
+    if query.is_join:
+        return _join_planner(queries)
+    return _select_planner(queries, streams[query.stream], query.emit)
 
 
 @dataclass(frozen=True)
@@ -50,11 +156,12 @@ class Scale:
         return f"about {round(number / unit) * unit:,} {many}"
 
 
-def planner(queries: Queries, stream: Stream, emit: Emit) -> PlanLines:
+def _select_planner(queries: Queries, stream: Stream, emit: Emit) -> PlanLines:
     """Gives the lines of each query. All queries are planned once if they are few."""
     if are_few(queries):
-        made = plan(queries, stream, emit)
-        return lambda query_id: _lines(made, emit, stream, query_id, Scale())
+        made, undecided = plan_and_rest(queries, stream, emit)
+        others = moving(undecided, stream)
+        return lambda query_id: _plan_lines(made, others, emit, stream, query_id, Scale())
     return lambda query_id: _likely_lines(queries, stream, emit, query_id)
 
 
@@ -63,8 +170,9 @@ def _likely_lines(queries: Queries, stream: Stream, emit: Emit, query_id: str) -
     # The query itself and boxes, which are columns already, stand for nothing but themselves.
     own = {query_id: queries.entries[query_id]} if query_id in queries.entries else {}
     known = Queries(queries.version, own, queries.blocks)
-    made = likely_plan(sample.queries, sample.times, known, stream, emit)
-    lines = _lines(made, emit, stream, query_id, Scale(sample.times, exact=False))
+    made, undecided = likely_plan(sample.queries, sample.times, known, stream, emit)
+    scale = Scale(sample.times, exact=False)
+    lines = _plan_lines(made, moving(undecided, stream), emit, stream, query_id, scale)
     return [*lines, estimated(sample.queries, queries)]
 
 
@@ -73,10 +181,12 @@ def estimated(sample: Queries, queries: Queries) -> str:
     return f"  estimated   from {len(sample) + 1:,} of {len(queries.entries):,} queries"
 
 
-def _lines(made: Plan, emit: Emit, stream: Stream, query_id: str, scale: Scale) -> list[str]:
-    line = pc.index(made.moving.ids, query_id).as_py()
+def _plan_lines(
+    made: Plan, others: Moving, emit: Emit, stream: Stream, query_id: str, scale: Scale
+) -> list[str]:
+    line = pc.index(others.ids, query_id).as_py()
     if line >= 0:
-        return _moving(made.moving, line, stream, scale)
+        return _moving(others, line, stream, scale)
     boxes = np.flatnonzero(made.query == pc.index(made.ids, query_id).as_py())
     lines = []
     for part in made.parts:
@@ -103,9 +213,9 @@ def _moving(queries: Moving, line: int, stream: Stream, scale: Scale) -> list[st
     number = queries.filter[line]
     if number < 0:
         return lines
-    found = queries.filters[number]
+    asked = queries.filters[number]
     alike = (int(np.count_nonzero(queries.filter == number)) - 1) * scale.times
-    ranges = terms_of(found, stream)
+    ranges = ranges_of(asked, stream)
     shared = scale.count(alike, "other query", "others that ask the same")
     if ranges is None:
         return [*lines, f"  filtered    before the operator, by the index, with {shared}"]
@@ -148,7 +258,7 @@ def _checked(residues: Iterable[Residue]) -> Iterable[str]:
         atoms = map(repr, residue.atoms)
         region = [] if residue.region is None else [repr(residue.region)]
         text = " AND ".join([*atoms, *region])
-        yield f"  then        {shortened(text, MOST)}, on candidates"
+        yield f"  then        {shortened(text, SHOWN)}, on candidates"
 
 
 def _place(part: Part, places: Integers, emit: Emit, scale: Scale) -> list[str]:
@@ -158,7 +268,7 @@ def _place(part: Part, places: Integers, emit: Emit, scale: Scale) -> list[str]:
     size = int(part.starts[run + 1] - part.starts[run])
     if part.whole and run in bordered_runs(part):
         return _bordered(part, run, _among(part, size, scale))
-    kind, cost = searched(part, run)
+    kind, cost = access_path(part, run)
     lines = [f"  stands in   {kind}{_among(part, size, scale)}"]
     if emit is Emit.MATCHES:
         return [*lines, f"  found by    one search, about {cost:,.0f} ns a row"]
@@ -171,7 +281,7 @@ def _place(part: Part, places: Integers, emit: Emit, scale: Scale) -> list[str]:
 
 
 def _bordered(part: Part, run: int, among: str) -> list[str]:
-    costs = Costs(part, run)
+    costs = MoveCosts(part, run)
     lines = [
         f"  stands in   border lists{among}",
         "  decided by  what is cheapest for a batch:",
@@ -193,3 +303,103 @@ def _among(part: Part, size: int, scale: Scale) -> str:
     others = scale.count(size - 1, "other box", "others")
     of_its_value = "" if part.key is None else " of its value"
     return f" of {_count(len(part.axes), 'dimension')} with {others}{of_its_value}"
+
+
+# --- joins
+
+
+def _join_planner(queries: Queries) -> PlanLines:
+    """Gives the lines of each join. All queries are looked at once if they are few."""
+    if are_few(queries):
+        shared = _sharing(queries)
+        return lambda query_id: _join_lines(queries[query_id], shared, Scale())
+    return lambda query_id: _likely_join_lines(queries, query_id)
+
+
+def _likely_join_lines(queries: Queries, query_id: str) -> list[str]:
+    query = queries[query_id]
+    sample = sample_beside(query, queries)
+    shared = _sharing(sample.queries)
+    # The query shares its directions with itself, too.
+    counts = Counter({key: sample.times * count for key, count in shared.items()})
+    counts.update({_direction(half) for half in _halves(query)})
+    return [
+        *_join_lines(query, counts, Scale(sample.times, exact=False)),
+        estimated(sample.queries, queries),
+    ]
+
+
+def _sharing(queries: Queries) -> Counter[Direction]:
+    """How many queries there are of each direction."""
+    joins = (e.query for e in queries.entries.values() if e.query.is_join)
+    return Counter(key for query in joins for key in {_direction(half) for half in _halves(query)})
+
+
+def _halves(query: Query) -> list[Half]:
+    return halves(query) if len(query.sources) == 2 else []
+
+
+def _join_lines(query: Query, shared: Counter[Direction], scale: Scale) -> list[str]:
+    parts = _halves(query)
+    return _pair_lines(parts, query, shared, scale) if parts else [_chain_line(query)]
+
+
+def _direction(half: Half) -> Direction:
+    """Halves of one key are one direction, where their queries' lives allow it."""
+    return (half.streams, half.positions, half.links, type(half.window))
+
+
+def _pair_lines(
+    parts: Iterable[Half], query: Query, shared: Counter[Direction], scale: Scale
+) -> list[str]:
+    lines = []
+    for half in parts:
+        who, partner = (query.sources[i].alias for i in half.positions)
+        lines.append(
+            f"  planned as  a row of {who} meets {partner} {half.window!r}: {way_of(half, partner)}"
+        )
+        others = scale.count(shared[_direction(half)] - 1, "other query", "other queries")
+        lines.append(f"  shared with {others}")
+    return lines
+
+
+def _chain_line(query: Query) -> str:
+    n = len(query.sources)
+    return f"  planned as  a chain of {n} streams, joined one by one from the row that comes last"
+
+
+# --- samples
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Queries, each of which stands for `times` queries."""
+
+    queries: Queries
+    times: int
+
+
+def are_few(queries: Queries) -> bool:
+    """Whether all queries can be looked at."""
+    return len(queries.entries) <= DECODED
+
+
+def sample_beside(query: Query, queries: Queries, stream: Stream | None = None) -> Sample:
+    """A sample of the other queries that the same rows are compared with; `stream` is None for a
+    join."""
+    entries = [entry for entry in queries.entries.values() if entry.id != query.id]
+    if stream is not None and is_static(query):
+        entries = _below_the_same_keys(query, entries, stream)
+    times = max(1, math.ceil(len(entries) / DECODED))
+    chosen = random.Random(len(entries)).sample(entries, len(entries) // times)
+    return Sample(Queries(queries.version, {e.id: e for e in chosen}, ()), times)
+
+
+def _below_the_same_keys(query: Query, entries: list[Entry], stream: Stream) -> list[Entry]:
+    """Where equality selects a sub-index, the queries whose text has one of the same values."""
+    texts: list[str] = []
+    for key in keys_of(query, stream):
+        if key is None:
+            return entries
+        texts += map(definition_of, key.values if isinstance(key, OneOf) else [key])
+    return [entry for entry in entries if any(text in entry.definition for text in texts)]

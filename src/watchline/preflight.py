@@ -2,7 +2,8 @@
 
 Spark itself would find some of it late, and some never: a file sink drops the batches of a new
 checkpoint that its own list has already, and a file source takes the declared columns for granted,
-so that a renamed one is NULL in every row. Places behind URLs are left to Spark.
+so that a renamed one is NULL in every row. Places behind URLs cannot be listed without Spark: their
+sink is compared with the checkpoint when Spark has started, before a checkpoint is made.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import csv
 import json
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 
 from watchline.catalog import Catalog
-from watchline.config import Job, Source
+from watchline.config import Job, SourceConfig, local_places
 from watchline.errors import InvalidState, SchemaMismatch
 from watchline.formats import FILE_SINKS
 from watchline.model import Keep, Stream, Type
@@ -32,7 +33,7 @@ _MARK = "watchline-sink"
 def check_run(job: Job, catalog: Catalog) -> list[str]:
     """Refuse a stream that would lose or misread rows; give what is worth telling."""
     check_job(job, catalog)
-    return check_sink(job)
+    return check_sink(job) if _is_local_file_sink(job) else []
 
 
 def check_replay(job: Job, catalog: Catalog) -> None:
@@ -72,15 +73,27 @@ def check_places(job: Job) -> None:
 # --- the sink and its checkpoint
 
 
-def check_sink(job: Job) -> list[str]:
+# The names of the files in a folder, none if there is no such folder.
+Listing = Callable[[str], list[str]]
+
+
+def check_remote_sink(job: Job, names: Listing) -> list[str]:
+    """As `check_sink`, for a file sink or a checkpoint behind a URL, which Spark can list."""
+    is_remote = job.sink.format in FILE_SINKS and not _is_local_file_sink(job)
+    return check_sink(job, names) if is_remote and job.sink.path and job.checkpoint else []
+
+
+def _local_names(folder: str) -> list[str]:
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def check_sink(job: Job, names: Listing = _local_names) -> list[str]:
     """Whether a file sink and the checkpoint are of one run; both know the last batch written."""
     sink, checkpoint = job.sink.path, job.checkpoint
-    if not _is_local_file_sink(job):
-        return []
     remedy = "name a new folder in [sink] 'path', or delete this one to start over"
-    begun = _last(os.path.join(checkpoint, "offsets"))
-    done = _last(os.path.join(checkpoint, "commits"))
-    written = _last(os.path.join(sink, "_spark_metadata"))
+    begun = _last(names(f"{checkpoint}/offsets"))
+    done = _last(names(f"{checkpoint}/commits"))
+    written = _last(names(f"{sink}/_spark_metadata"))
     if begun >= 0 and (other := _marked_sink(checkpoint)) and not _same_place(other, sink):
         raise InvalidState(
             f"the checkpoint {checkpoint} belongs to the sink {other}, not to {sink}: name that"
@@ -142,11 +155,9 @@ def _same_place(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _last(log: str) -> int:
-    """The newest batch in one of Spark's logs, -1 if there is none."""
-    if not os.path.isdir(log):
-        return -1
-    numbers = (name.partition(".")[0] for name in os.listdir(log))
+def _last(names: list[str]) -> int:
+    """The newest batch in one of Spark's logs, by the names of its files; -1 if there is none."""
+    numbers = (name.partition(".")[0] for name in names)
     return max((int(n) for n in numbers if n.isdigit()), default=-1)
 
 
@@ -179,7 +190,8 @@ def check_files(job: Job, catalog: Catalog) -> None:
 def _newest_file(folder: str) -> str | None:
     """The file that was modified last; of a large folder, among the last files by name, because to
     ask a file system for the times of millions of files takes minutes."""
-    last = deque(_data_files(folder), maxlen=_SAMPLE_FILES)
+    files = (file for place in local_places(folder) for file in _data_files(place))
+    last = deque(files, maxlen=_SAMPLE_FILES)
     return max(last, key=lambda file: (_modified(file), file), default=None)
 
 
@@ -203,7 +215,7 @@ def _data_files(folder: str) -> Iterator[str]:
                 yield os.path.join(place, name)
 
 
-def _partitions(file: str, source: Source) -> list[str]:
+def _partitions(file: str, source: SourceConfig) -> list[str]:
     """Columns that the names of folders give: `day=1/`."""
     parts = os.path.relpath(file, source.path).split(os.sep)[:-1]
     return [part.partition("=")[0] for part in parts if "=" in part]
@@ -234,7 +246,7 @@ def _longer(name: str, columns: list[str]) -> str:
     return next(forms, "")
 
 
-def _typed_columns(file: str, source: Source, stream: Stream) -> list[str]:
+def _typed_columns(file: str, source: SourceConfig, stream: Stream) -> list[str]:
     """Parquet and ORC: names and types stand in the file."""
     import pyarrow as pa
 
@@ -276,14 +288,17 @@ def _fits(kind: object, declared: Type) -> bool:
     return bool(accepted[declared])
 
 
-def _csv_columns(file: str, source: Source, stream: Stream) -> list[str]:
+def _csv_columns(file: str, source: SourceConfig, stream: Stream) -> list[str]:
     """CSV: Spark reads columns by their place, whatever a header says, unless told otherwise."""
     options = {key.casefold(): str(value) for key, value in source.options.items()}
     separator = options.get("sep", options.get("delimiter", ","))
     if file.endswith((".gz", ".bz2", ".zst")) or len(separator) != 1:
         return []
-    with open(file, encoding=options.get("encoding", "utf-8-sig"), errors="replace") as lines:
-        first = [cell.strip() for cell in next(csv.reader(lines, delimiter=separator), [])]
+    try:
+        with open(file, encoding=_encoding(options), errors="replace") as lines:
+            first = [cell.strip() for cell in next(csv.reader(lines, delimiter=separator), [])]
+    except (csv.Error, LookupError, OSError) as error:
+        return [f"its first row cannot be read: {error}"]
     declared = [a.name for a in stream.attributes if a.name not in _partitions(file, source)]
     if options.get("header", "false").casefold() != "true":
         few = first and len(first) < len(declared)
@@ -300,20 +315,19 @@ def _csv_columns(file: str, source: Source, stream: Stream) -> list[str]:
     ]
 
 
-def _json_columns(file: str, source: Source, stream: Stream) -> list[str]:
+def _json_columns(file: str, source: SourceConfig, stream: Stream) -> list[str]:
     """JSON: a field may be left out of a row, so only what no row can do without must be there, and
     no field whose name is nearly that of one which is left out: that one was renamed."""
     options = {key.casefold(): str(value).casefold() for key, value in source.options.items()}
     if file.endswith((".gz", ".bz2", ".zst")) or options.get("multiline") == "true":
         return []
     keys: dict[str, None] = {}
-    with open(file, encoding="utf-8-sig", errors="replace") as lines:
-        for line in islice(lines, _SAMPLE_LINES):
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            keys |= dict.fromkeys(row if isinstance(row, dict) else ())
+    try:
+        with open(file, encoding=_encoding(options), errors="replace") as lines:
+            for line in islice(lines, _SAMPLE_LINES):
+                keys |= dict.fromkeys(_fields(line))
+    except (LookupError, OSError) as error:
+        return [f"its first lines cannot be read: {error}"]
     if not keys:
         return ["none of its first lines is a JSON object"] if os.path.getsize(file) else []
     needed = {stream.object, stream.time, *(stream.point or ())}
@@ -326,6 +340,21 @@ def _json_columns(file: str, source: Source, stream: Stream) -> list[str]:
         for a in stream.attributes
         if a.name.casefold() not in found and (a.name in needed or _similar(a.name, undeclared))
     ]
+
+
+def _encoding(options: dict[str, str]) -> str:
+    """The encoding of a text file by the options of its source; Spark takes UTF-8 if none is named,
+    with or without a byte order mark."""
+    return options.get("encoding", options.get("charset", "utf-8-sig"))
+
+
+def _fields(line: str) -> list[str]:
+    """The fields of the JSON object in this line; none if there is something else in it."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return []
+    return list(row) if isinstance(row, dict) else []
 
 
 _READERS = {

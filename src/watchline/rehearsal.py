@@ -11,27 +11,35 @@ ways a batch goes: rows that no query looks at would leave most kernels untouche
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.catalog import Catalog, Queries
-from watchline.matching import Base, PairMatcher, Part, Plan, prepare
+from watchline.joining import Joiner
+from watchline.kernels.arrays import Doubles
+from watchline.matching import PairMatcher, Part, Plan, prepare
 from watchline.model import Attribute, Keep, Query, Stream, Type
-from watchline.moving.merge import Timeline, merge, pack, split, unpack
-from watchline.tracking.batch import Span
-from watchline.tracking.joiner import Joiner
-from watchline.tracking.rows import row_schema, times_of
-from watchline.tracking.shards import shards_of
-from watchline.tracking.tracker import Saved, Tracker
-from watchline.tracking.watcher import Watcher, prepare_changes
+from watchline.proximity import Moving
+from watchline.rows import row_schema, shards_of, times_of
+from watchline.tracking import (
+    ChangeQueries,
+    Saved,
+    Timeline,
+    TimeSpan,
+    Tracker,
+    merge_timelines,
+    pack_timeline,
+    prepare_changes,
+    split_timeline,
+    unpack_timeline,
+)
 
-Doubles = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 SHARDS = 2
 # Rows that are drawn where none are given, and the batches they come in.
@@ -47,14 +55,14 @@ def is_moving(query: Query) -> bool:
     return query.knn is not None or bool(query.focals)
 
 
-class Kinds(NamedTuple):
+class QueryKinds(NamedTuple):
     """What decides which kernels queries need, as a text, and the ids of some of each kind."""
 
     key: str
     ids: tuple[str, ...]
 
 
-def kinds(queries: Queries) -> Kinds:
+def kinds(queries: Queries) -> QueryKinds:
     """The kinds of these queries.
 
     Kernels depend on the clauses of queries, and on roughly how many there are. Jobs of the same
@@ -67,7 +75,7 @@ def kinds(queries: Queries) -> Kinds:
             of_kind.append(name)
     columns = {repr((b.emit, b.doubles, b.integers, b.strings)) for b in queries.blocks}
     ids = tuple(name for of_kind in chosen.values() for name in of_kind)
-    return Kinds(repr((sorted(chosen), sorted(columns), len(str(len(queries))))), ids)
+    return QueryKinds(repr((sorted(chosen), sorted(columns), len(str(len(queries))))), ids)
 
 
 def some_of(queries: Queries, ids: Sequence[str]) -> Queries:
@@ -95,22 +103,22 @@ def rehearse_changes(
     queries: Queries, stream: Stream, rows: pa.Table | None = None, keep: Keep | None = None
 ) -> None:
     """What `wl.changes` does: shards, the merge of their nearest neighbours, a state."""
-    base = prepare_changes(queries, stream)
-    if not len(base.plan):
+    made = prepare_changes(queries, stream)
+    if not len(made.plan):
         return
-    watcher = Watcher.from_bases(stream.name, queries.version, _only(base), _no_commits)
-    trackers = [Tracker.over(watcher, "", SHARDS, keep) for _ in range(SHARDS)]
-    for batch in _batches(drawn(base.plan, stream) if rows is None else rows):
-        timelines = _processed(trackers, batch, stream, watcher.focals())
+    shared = ChangeQueries.from_plans(stream.name, queries.version, _only(made), _no_commits)
+    trackers = [Tracker.over(shared, "", SHARDS, keep) for _ in range(SHARDS)]
+    for batch in _batches(drawn(made.plan, stream, moving=made.moving) if rows is None else rows):
+        timelines = _processed(trackers, batch, stream, shared.focals())
         _merge(timelines, stream)
-        trackers = [_saved_and_read(tracker, watcher, keep) for tracker in trackers]
+        trackers = [_saved_and_read(tracker, shared, keep) for tracker in trackers]
 
 
 def rehearse_matches(queries: Queries, stream: Stream, rows: pa.Table | None = None) -> None:
     """What `wl.matches` does."""
-    base = prepare(queries, stream)
-    matcher = PairMatcher.from_bases(stream.name, queries.version, _only(base), _no_commits)
-    for batch in _batches(drawn(base.plan, stream) if rows is None else rows):
+    made = prepare(queries, stream)
+    matcher = PairMatcher.from_plans(stream.name, queries.version, _only(made), _no_commits)
+    for batch in _batches(drawn(made.plan, stream) if rows is None else rows):
         matcher.match(batch)
 
 
@@ -125,8 +133,8 @@ def rehearse_joins(catalog: Catalog, streams: Sequence[str]) -> None:
     joiner.finish()
 
 
-def _only(base: Base) -> Any:
-    return lambda version: base
+def _only(made: T) -> Callable[[int], T]:
+    return lambda version: made
 
 
 def _no_commits(after: int, upto: int) -> list[Any]:
@@ -145,7 +153,7 @@ def _processed(
 ) -> list[Timeline]:
     """A batch through all shards; what their nearest neighbours did."""
     times = times_of(rows, stream)
-    span = Span(int(times.min()), int(times.max()))
+    span = TimeSpan(int(times.min()), int(times.max()))
     ids = rows[stream.object].combine_chunks()
     shards = shards_of(ids, len(trackers))
     focal = pc.is_in(ids, focals).to_numpy(zero_copy_only=False)
@@ -160,29 +168,29 @@ def _processed(
 def _merge(timelines: list[Timeline], stream: Stream) -> None:
     """As shards send their timelines: dealt by query, packed, and merged."""
     dealt = [
-        split(timeline, shards_of(timeline.queries["id"].combine_chunks(), SHARDS), SHARDS)
+        split_timeline(timeline, shards_of(timeline.queries["id"].combine_chunks(), SHARDS), SHARDS)
         for timeline in timelines
     ]
     for parts in zip(*dealt, strict=True):
-        told = [unpack(pack(part)) for part in parts if part.records.num_rows]
-        if told:
-            merge(told, stream)
+        sent = [unpack_timeline(pack_timeline(part)) for part in parts if part.records.num_rows]
+        if sent:
+            merge_timelines(sent, stream)
 
 
-def _saved_and_read(tracker: Tracker, watcher: Watcher, keep: Keep | None) -> Tracker:
+def _saved_and_read(tracker: Tracker, shared: ChangeQueries, keep: Keep | None) -> Tracker:
     saved = Saved.of(tracker.snapshot(), tracker.identity, tracker.stream.name)
-    return Tracker.resume(watcher, saved, SHARDS, keep)
+    return Tracker.resume(shared, saved, SHARDS, keep)
 
 
 # --- rows
 
 
-def drawn(made: Plan, stream: Stream, count: int = ROWS) -> pa.Table:
-    """Rows of the stream that meet the queries of a plan."""
+def drawn(made: Plan, stream: Stream, count: int = ROWS, moving: Moving | None = None) -> pa.Table:
+    """Rows of the stream that meet the queries of a plan, and those that move or rank."""
     rng = np.random.default_rng(0)
-    rows = plain(stream, count, _focals(made))
-    if stream.point is not None and len(made.moving):
-        centres = made.moving.centre[rng.integers(0, len(made.moving), count)]
+    rows = plain(stream, count, () if moving is None else _focals(moving))
+    if stream.point is not None and moving is not None and len(moving):
+        centres = moving.centre[rng.integers(0, len(moving), count)]
         known = np.where(np.isfinite(centres), centres, rng.random(centres.shape))
         for axis, name in enumerate(stream.point):
             rows = _with(rows, name, known[:, axis])
@@ -192,8 +200,8 @@ def drawn(made: Plan, stream: Stream, count: int = ROWS) -> pa.Table:
     return rows
 
 
-def _focals(made: Plan) -> pa.Array:
-    return pa.concat_arrays([ids.drop_null() for ids in made.moving.focals])
+def _focals(moving: Moving) -> pa.Array:
+    return pa.concat_arrays([ids.drop_null() for ids in moving.focals])
 
 
 def plain(stream: Stream, count: int, ids: Any = (), first: int = 0) -> pa.Table:

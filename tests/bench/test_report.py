@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import report
-from bench.report import agreed, attempt, failure_row, once_a_run, plain, publish, run, table
+from bench.common import report
+from bench.common.report import agreed, attempt, failure_row, once_a_run, plain, publish, run, table
 
 
 def text(words: str) -> report.Part:
@@ -131,9 +131,9 @@ def test_a_rival_that_throws_in_the_race_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The peers of setting A: one throws while it races, one finds too little."""
-    from bench import race
-    from bench.peers import Contestant, own
-    from bench.workloads import setting
+    from bench.common.workloads import setting
+    from bench.indexes import race
+    from bench.indexes.peers import Contestant, own
 
     del tmp_path
     calls = iter(range(100))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import watchline as wl
-from watchline.border import AUTO, STABS, WALK, BorderIndex, Steps, build, crossings
-from watchline.border.diff import CHUNK, DiffRmq
-from watchline.border.lists import BLOCK
+from watchline.borders import AUTO, STABS, WALK, BorderIndex, Steps, build_borders, crossings
+from watchline.borders.papers.diff import CHUNK, DiffRmq
+from watchline.borders.runs import BLOCK
 
 INF = float("inf")
 
@@ -305,7 +305,7 @@ def test_checkpoints_are_no_longer_than_the_borders() -> None:
     rng = np.random.default_rng(8)
     for width in (1e-6, 1.0, 50.0, 1e6):
         lo = rng.uniform(0, 1_000, 5_000)
-        borders = build(lo[:, None], (lo + width)[:, None], np.arange(5_000))
+        borders = build_borders(lo[:, None], (lo + width)[:, None], np.arange(5_000))
         assert len(borders.members) <= 10_000
         places = np.arange(0, 10_000, BLOCK)
         latest = borders.latest[: len(places)] * BLOCK
@@ -338,7 +338,7 @@ def test_pickled_and_read_only_borders_answer_the_same() -> None:
     values = rng.uniform(0, 100, 10)
     assert told(border.advance(np.arange(10), values)) == told(again.advance(np.arange(10), values))
 
-    borders = build(lo[:, None], (lo + 5)[:, None], np.arange(2_000))
+    borders = build_borders(lo[:, None], (lo + 5)[:, None], np.arange(2_000))
     frozen = type(borders)(*(_read_only(array) for array in borders))
     old, new = _read_only(rng.uniform(0, 100, 50)), _read_only(rng.uniform(0, 100, 50))
     rows, tags, signs = crossings(frozen, old, new)

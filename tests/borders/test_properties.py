@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bordering import World, interleave
-from tests.properties.test_indexes import bound, boxes
+from tests.index.test_properties import bound, boxes
+from tests.support.crossings import World, interleave
 from tests.support.effort import examples
-from tests.unjitted import as_plain_python
-from watchline.border import AUTO, STABS, WALK, BorderIndex, DiffRmq, build
-from watchline.border.lists import rank
+from tests.support.unjitted import as_plain_python
+from watchline.borders import AUTO, STABS, WALK, BorderIndex, build_borders
+from watchline.borders.papers.diff import DiffRmq
+from watchline.borders.runs import rank
 
 WAYS = {"auto": AUTO, "walk": WALK, "stabs": STABS}
 
@@ -66,7 +67,7 @@ def test_a_rank_counts_the_keys_up_to_a_value(
 ) -> None:
     sides = [(min(p), max(p)) for p in pairs if p[0] != p[1]]
     lo, hi = (np.array([side[i] for side in sides]).reshape(-1, 1) + 0.0 for i in (0, 1))
-    borders = build(lo, hi, np.arange(len(sides)))
+    borders = build_borders(lo, hi, np.arange(len(sides)))
     keys = np.sort(np.concatenate([lo, hi]).reshape(-1))
     assert (borders.keys[: len(keys)] == keys).all()
     for value in [*values, *keys.tolist(), math.inf]:

@@ -12,20 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.effort import examples
-from watchline.moving import stationary
-from watchline.moving.stationary import (
-    LANES,
-    MEMBERS,
-    Columns,
-    Grid,
-    Lists,
-    blocks_read,
-    build,
-    cross_block,
-    flips,
-    leave_block,
-    sizes_of,
-)
+from watchline.borders import Grid, blocks_read, build_grid, grid_crossings, grid_sizes, stationary
+from watchline.borders.grid_build import MEMBERS
+from watchline.borders.stationary import MoveColumns
+from watchline.borders.strips import EntryBlocks
+from watchline.kernels.blocks import LANES, cross_block, leave_block
 
 INF, NAN = np.inf, np.nan
 DENORMAL = 5e-324
@@ -45,7 +36,7 @@ def brute(lo: np.ndarray, hi: np.ndarray, old: np.ndarray, new: np.ndarray) -> T
 
 
 def told(grid: Grid, old: np.ndarray, new: np.ndarray, rate: float = 1.0) -> Told:
-    found = flips(grid, np.arange(len(old)), old, new, rate)
+    found = grid_crossings(grid, np.arange(len(old)), old, new, rate)
     assert [column.dtype for column in found] == [np.int64, np.int64, np.int8]
     return sorted(zip(*(column.tolist() for column in found), strict=True))
 
@@ -57,7 +48,7 @@ def agree(
     new: np.ndarray,
     strips: tuple[int, int] | None = None,
 ) -> int:
-    grid = build(lo, hi, np.arange(len(lo)), strips)
+    grid = build_grid(lo, hi, np.arange(len(lo)), strips)
     wanted = brute(lo, hi, old, new)
     assert told(grid, old, new) == wanted
     assert blocks_read(grid, old, new) >= 0
@@ -136,7 +127,7 @@ def test_a_corner_that_is_cut_and_a_box_that_is_jumped_over() -> None:
     old = np.array([[0.5, 1.5], [1.5, 2.5], [0.5, 1.5], [1.5, 1.5], [1.5, 1.5], [0.5, 0.5]])
     new = np.array([[1.5, 0.5], [0.5, 1.5], [2.5, 1.5], [1.5, 0.5], [0.5, 0.5], [1.5, 1.5]])
     for strips in ((1, 1), (5, 5)):
-        grid = build(lo, hi, np.array([7]), strips)
+        grid = build_grid(lo, hi, np.array([7]), strips)
         assert told(grid, old, new) == [(3, 7, -1), (4, 7, -1), (5, 7, 1)]
 
 
@@ -154,10 +145,10 @@ def test_far_outliers_leave_the_grid_as_it_is() -> None:
     rng = np.random.default_rng(7)
     lo = rng.uniform(0, 1, (5_000, 2))
     hi = lo + 0.05
-    plain = sizes_of(lo, hi)
+    plain = grid_sizes(lo, hi)
     lo[0], hi[0] = -1e300, -1e299
     lo[1], hi[1] = 1e299, 1e300
-    assert sizes_of(lo, hi).x.strips == pytest.approx(plain.x.strips, rel=0.1)
+    assert grid_sizes(lo, hi).x.strips == pytest.approx(plain.x.strips, rel=0.1)
     old = np.concatenate([rng.uniform(0, 1, (200, 2)), rng.uniform(-1e300, 1e300, (50, 2))])
     agree(lo, hi, old, old[::-1] + 0.01)
 
@@ -179,7 +170,7 @@ def test_entries_are_few_whatever_the_sizes_of_boxes() -> None:
         "mixed": rng.pareto(1.0, (n, 2)) * 0.001,
     }
     for name, sides in shapes.items():
-        grid = build(lo, lo + sides, np.arange(n))
+        grid = build_grid(lo, lo + sides, np.arange(n))
         assert grid.entries <= (MEMBERS + 16) * n, name
         assert grid.nbytes <= 2_000 * n, name
 
@@ -188,7 +179,7 @@ def test_moves_that_find_more_than_there_is_room_for() -> None:
     lo, hi = np.zeros((3_000, 2)), np.ones((3_000, 2))
     old, new = np.full((40, 2), 0.5), np.full((40, 2), 1.5)
     new[::2, 0] = 0.5
-    grid = build(lo, hi, np.arange(3_000))
+    grid = build_grid(lo, hi, np.arange(3_000))
     assert told(grid, old, new, rate=0.0) == brute(lo, hi, old, new)
     assert told(grid, old[:0], new[:0]) == []
 
@@ -208,7 +199,7 @@ def test_a_grid_from_another_process_is_the_same() -> None:
     rng = np.random.default_rng(11)
     lo = rng.uniform(0, 1, (300, 2))
     old, new = rng.uniform(0, 1, (2, 200, 2))
-    grid = build(lo, lo + 0.2, np.arange(300))
+    grid = build_grid(lo, lo + 0.2, np.arange(300))
     there = pickle.loads(pickle.dumps(grid))
     for lists in (there.across_x, there.across_y, there.members):
         for array in lists:
@@ -237,12 +228,12 @@ def test_a_block_at_once_is_the_same_one_by_one(compiled: object, plain: object)
         bounds = rng.integers(0, 6, (12, LANES)).astype(float)
         bounds[rng.random(bounds.shape) < 0.1] = rng.choice([NAN, INF, -INF])
         tags = rng.integers(0, 2**31 - 1, (3, LANES)).astype(np.int32)
-        lists = Lists(np.zeros(1, np.int32), bounds, tags)
+        lists = EntryBlocks(np.zeros(1, np.int32), bounds, tags)
         step, sign = tuple(rng.integers(0, 6, 4).astype(float)), int(rng.choice([-1, 1]))
         got = []
         for write in (compiled, plain):
             room = np.zeros(20, np.int64), np.zeros(20, np.int64), np.zeros(20, np.int8)
-            columns = Columns(*room)
+            columns = MoveColumns(*room)
             count = write(columns, 3, 2**40, lists, 1, step, sign)
             got.append([column[3 : 3 + count].tolist() for column in columns])
             assert not any(column[:3].any() for column in columns)

@@ -17,14 +17,14 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 
 import watchline as wl
+from tests.catalog.test_storage import race
 from tests.conftest import TICKS
-from tests.unit.test_catalog_storage import race
 from watchline.catalog import Catalog, check, guard, log, mending, repair
 from watchline.catalog.guard import RECORD, fault_of, replace_file
 from watchline.catalog.log import MERGE_FILES, DeltaLog
 from watchline.cli import cli
-from watchline.spark.frames import reference
-from watchline.spark.worker import MatchTask
+from watchline.spark.catalog_ref import CatalogRef
+from watchline.spark.matching import MatchTask
 
 CREATE = "CREATE QUERY {} AS SELECT * FROM ticks WHERE price < 3"
 QUERIES = 4
@@ -112,6 +112,14 @@ def test_a_deleted_newest_entry(path: Path) -> None:
     assert "is missing" in refused(path)
 
 
+def test_a_log_without_any_entry_is_not_begun_anew(path: Path) -> None:
+    for entry in (path / "_delta_log").iterdir():
+        entry.unlink()
+    assert "has lost all entries of its log" in refused(path)
+    with pytest.raises(wl.CatalogDamaged):
+        Catalog(path, create=False)
+
+
 def test_several_deleted_entries(path: Path) -> None:
     for entry in entries(path)[-2:]:
         entry.unlink()
@@ -168,7 +176,7 @@ def test_a_catalog_that_is_open_notices_before_it_commits(path: Path) -> None:
 
 
 def test_a_worker_of_a_running_job_says_the_same(path: Path) -> None:
-    task = MatchTask(reference(Catalog(path)), "ticks", ("price",), VERSION)
+    task = MatchTask(CatalogRef.of(Catalog(path)), "ticks", ("price",), VERSION)
     cut(path, 0)
     with pytest.raises(wl.CatalogDamaged, match="catalog repair"):
         list(task(iter([pa.record_batch({"price": [1.0]})])))

@@ -298,6 +298,8 @@ def test_errors_as_json(shell: Shell) -> None:
             "UsageError",
             "MissingParameter",
         )
+    told = json.loads(shell.refused("query", "bogus", "--json"))
+    assert told["error"]["message"] == "No such command 'bogus'."
 
 
 def test_shell_completion() -> None:

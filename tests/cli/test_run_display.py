@@ -14,10 +14,10 @@ from watchline.errors import UnansweredWarning
 
 
 class Batch:
-    """What a batch did, as `spark.job.Progress` has it."""
+    """What a batch did, as `spark.job.BatchProgress` has it."""
 
     def __init__(self, number: int, **metrics: Any):
-        self.batch, self.rows, self.found, self.seconds, self.rate = number, 10, 3, 0.5, 20.0
+        self.batch, self.rows, self.results, self.seconds, self.rate = number, 10, 3, 0.5, 20.0
         self.metrics = {"rows": 10, "changes": 3, **metrics}
 
 

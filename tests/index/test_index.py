@@ -11,13 +11,22 @@ import numpy as np
 import pytest
 
 import watchline as wl
-from tests.indexing import CASES, Held, brute, empty, listed, name
+from tests.support.indexes import CASES, Held, brute, empty, listed, name
 from watchline.index import result, scan
 from watchline.index.cei import ContainmentEncodedIntervals
 from watchline.index.ces import ContainmentEncodedSquares, morton
-from watchline.index.formulas import construct_counts, mean_pieces, storage
-from watchline.index.lists import CLASSES, Lists, Pieces, _capacity, _list, _next_smaller, first_cut
+from watchline.index.papers.formulas import construct_counts, mean_pieces, storage
+from watchline.index.postings import (
+    CLASSES,
+    Pieces,
+    PostingLists,
+    _capacity,
+    _list,
+    _next_smaller,
+    first_cut,
+)
 from watchline.index.table import BoxTable
+from watchline.kernels import threads
 
 Case = tuple[str, int, dict[str, Any]]
 
@@ -264,8 +273,8 @@ def test_threads_give_the_same_answer(case: Case, monkeypatch: pytest.MonkeyPatc
     together = index.stab(points)
     assert (together.offsets == alone.offsets).all()
     assert (together.ids == alone.ids).all()
-    monkeypatch.setattr(result, "ThreadPoolExecutor", None)
-    with result.one_thread():
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", None)
+    with threads.one_thread():
         assert (index.stab(points).ids == alone.ids).all()
 
 
@@ -436,7 +445,7 @@ def test_lists_hold_what_was_put_into_them() -> None:
     """Against dictionaries, through appends and removals of entries and cuts, of both widths."""
     rng = np.random.default_rng(0)
     for id_type, dims in ((np.int32, 1), (np.int64, 1), (np.int32, 2)):
-        boxes, lists = BoxTable(dims), Lists(20, id_type, dims)
+        boxes, lists = BoxTable(dims), PostingLists(20, id_type, dims)
         slots = boxes.add(
             np.arange(5_000), rng.random((5_000, dims)), 1 + rng.random((5_000, dims))
         )
@@ -472,7 +481,7 @@ def pieces(c: int, wholes: list[int], cuts: list[int]) -> Pieces:
     )
 
 
-def contents(lists: Lists, boxes: BoxTable, c: int) -> tuple[set[int], set[int]]:
+def contents(lists: PostingLists, boxes: BoxTable, c: int) -> tuple[set[int], set[int]]:
     store = lists.store
     start, wholes, cuts = _list(store, c)
     first = first_cut(start, wholes, cuts, store.cut) if cuts else 0

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import watchline as wl
-from tests.indexing import CASES, NUMBERS, Held, brute, empty, interleave, listed, name
 from tests.support.effort import examples
-from tests.unjitted import as_plain_python
-from watchline.index.grid import begins_cell, cell_of, cells_of, edged_axis, equal_axis, span_of
+from tests.support.indexes import CASES, NUMBERS, Held, brute, empty, interleave, listed, name
+from tests.support.unjitted import as_plain_python
+from watchline.index.cells import begins_cell, cell_of, cells_of, edged_axis, equal_axis, span_of
 
 finite = st.sampled_from(NUMBERS) | st.floats(allow_nan=False, allow_infinity=False)
 bound = finite | st.sampled_from([math.inf, -math.inf])

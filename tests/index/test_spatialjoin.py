@@ -23,14 +23,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import watchline as wl
-from tests.indexing import NUMBERS, TINY
 from tests.support.effort import examples
-from tests.unjitted import as_plain_python
-from watchline.index import Index, result, spatialjoin, vector
+from tests.support.indexes import NUMBERS, TINY
+from tests.support.unjitted import as_plain_python
+from watchline.index import Index, spatialjoin
+from watchline.index.codes import CEILING, SAMPLE
 from watchline.index.hilbert import _place, curve_order
 from watchline.index.hits import TILE
-from watchline.index.mlgf import CEILING, FANOUT, HEIGHT, PAGE, ROOT, SAMPLE
+from watchline.index.mlgf import FANOUT, HEIGHT, PAGE, ROOT
 from watchline.index.spatialjoin import FEW, SIZES, SpatialJoinIndex
+from watchline.kernels import simd, threads
 from watchline.spark import share
 
 INF, NAN = math.inf, math.nan
@@ -502,7 +504,7 @@ def test_threads_share_a_batch(lenient: bool, monkeypatch: pytest.MonkeyPatch) -
     points = rows_near(rng, held, 100_500, 0.01)
     monkeypatch.setattr(nb, "get_num_threads", lambda: 2)
     assert check(index, held, points, lenient) > 0
-    with result.one_thread():
+    with threads.one_thread():
         alone = index.stab(points)
     np.testing.assert_array_equal(index.stab(points).ids, alone.ids)
 
@@ -516,12 +518,12 @@ def test_threads_share_the_clusters_of_a_small_batch(
     rng = np.random.default_rng(20)
     index, held = filled(rng, 300, 3, lenient=lenient)
     points = rows_near(rng, held, rows, 0.01)
-    with result.one_thread():
+    with threads.one_thread():
         alone = index.stab(points)
     monkeypatch.setattr(spatialjoin, "WORTH", 1.0)
     monkeypatch.setattr(nb, "get_num_threads", lambda: 3)
     used: list[int] = []
-    monkeypatch.setattr(spatialjoin, "team", lambda n: (used.append(n), result.team(n))[1])
+    monkeypatch.setattr(spatialjoin, "team", lambda n: (used.append(n), threads.team(n))[1])
     check(index, held, points, lenient)
     assert used == [3]
     together = index.stab(points)
@@ -777,8 +779,8 @@ def test_words_are_set_and_narrowed(words: int) -> None:
 
     @nb.njit
     def compiled(target: Any, at: int, source: Any, start: int, lanes: Any) -> Any:
-        a = vector.set_words(target, at, source, start, lanes)
-        return a, vector.and_words(target, at, source, start + 1, lanes)
+        a = simd.set_words(target, at, source, start, lanes)
+        return a, simd.and_words(target, at, source, start + 1, lanes)
 
     for _ in range(50):
         source = rng.integers(0, 2**64, (6, words), dtype=np.uint64)
@@ -790,8 +792,8 @@ def test_words_are_set_and_narrowed(words: int) -> None:
         at, start = int(rng.integers(0, 5)), int(rng.integers(0, 5))
         some = compiled(target, at, source, start, lanes)
         plain = (
-            vector.set_words(other, at, source, start, lanes),
-            vector.and_words(other, at, source, start + 1, lanes),
+            simd.set_words(other, at, source, start, lanes),
+            simd.and_words(other, at, source, start + 1, lanes),
         )
         assert some == plain
         assert (target == other).all()
@@ -804,13 +806,13 @@ def test_bits_are_turned_around() -> None:
 
     @nb.njit
     def compiled(target: Any, at: int, words: Any, first: int) -> None:
-        vector.transpose_bits(target, at, words, first)
+        simd.transpose_bits(target, at, words, first)
 
     words = rng.integers(0, 2**64, 12, dtype=np.uint64)
     for first in range(5):
         target, other = np.full(200, 7, np.uint8), np.full(200, 7, np.uint8)
         compiled(target, 64 + first, words, first)
-        vector.transpose_bits(other, 64 + first, words, first)
+        simd.transpose_bits(other, 64 + first, words, first)
         assert (target == other).all()
         for i, k in itertools.product(range(64), range(8)):
             bit = int(words[first + k]) >> i & 1
@@ -822,7 +824,7 @@ def test_columns_reach_and_just_do() -> None:
 
     @nb.njit
     def compiled(codes: Any, at: int, low: Any, high: Any) -> Any:
-        return vector.reached(codes, at, low, high)
+        return simd.reached(codes, at, low, high)
 
     for dims in (1, 2, 5):
         codes = rng.integers(0, 12, (4, 2 * dims, 64)).astype(np.uint16)
@@ -831,7 +833,7 @@ def test_columns_reach_and_just_do() -> None:
             low = rng.integers(0, 12, dims).astype(np.uint16)
             high = low + rng.integers(0, 4, dims).astype(np.uint16)
             found = compiled(codes, at, low, high)
-            assert found == vector.reached(codes, at, low, high)
+            assert found == simd.reached(codes, at, low, high)
             for k in range(64):
                 lower, upper = codes[at, 0::2, k], codes[at, 1::2, k]
                 assert int(found[0]) >> k & 1 == ((lower <= high) & (upper >= low)).all()
@@ -843,14 +845,14 @@ def test_codes_between_two() -> None:
 
     @nb.njit
     def compiled(codes: Any, at: int, side: int, first: int, last: int) -> Any:
-        return vector.between(codes, at, side, first, last)
+        return simd.between(codes, at, side, first, last)
 
     codes = rng.integers(0, 12, (3, 4, 64)).astype(np.uint16)
     codes[codes == 11] = CEILING
     for at, side in itertools.product(range(3), range(4)):
         for first, last in ((0, CEILING), (1, CEILING - 1), (3, 7), (5, 5), (8, 2)):
             found = compiled(codes, at, side, first, last)
-            assert found == vector.between(codes, at, side, first, last)
+            assert found == simd.between(codes, at, side, first, last)
             inside = [first <= code <= last for code in codes[at, side].tolist()]
             assert [bool(int(found) >> k & 1) for k in range(64)] == inside
 
@@ -860,24 +862,24 @@ def test_eight_are_picked_with_and_without_the_instruction(
 ) -> None:
     rng = np.random.default_rng(26)
     integer, array = nb.uint64, nb.types.Array(nb.int32, 1, "C")
-    monkeypatch.setattr(vector, "CAN_PICK", False)
-    fallback = nb.njit(vector._compiled_pick(array, integer, array, integer, integer))
+    monkeypatch.setattr(simd, "CAN_PICK", False)
+    fallback = nb.njit(simd._compiled_pick(array, integer, array, integer, integer))
     monkeypatch.undo()
 
     @nb.njit
     def compiled(target: Any, at: int, source: Any, of: int, bits: int) -> None:
-        vector.pick(target, at, source, of, bits)
+        simd.pick(target, at, source, of, bits)
 
     source = rng.integers(-(2**31), 2**31, 40).astype(np.int32)
     for bits in range(256):
         chosen = [int(source[11 + i]) for i in range(8) if bits >> i & 1]
-        for pick in (compiled, fallback, vector.pick):
+        for pick in (compiled, fallback, simd.pick):
             target = np.zeros(24, np.int32)
             pick(target, np.uint64(5), source, np.uint64(11), np.uint64(bits))
             assert target[5 : 5 + len(chosen)].tolist() == chosen
             assert not target[:5].any()
             assert not target[13:].any()
-        assert vector.ONES[bits] == len(chosen)
+        assert simd.ONES[bits] == len(chosen)
 
 
 def test_the_join_as_plain_python() -> None:

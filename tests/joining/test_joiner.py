@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import watchline as wl
-from tests.joining import (
+from tests.support.joins import (
     ATTRIBUTES,
     METHODS,
     Lines,

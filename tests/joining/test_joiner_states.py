@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import watchline as wl
-from tests.joining import (
+from tests.support.joins import (
     ALL,
     ATTRIBUTES,
     METHODS,

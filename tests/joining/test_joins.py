@@ -9,7 +9,7 @@ import math
 
 import pytest
 
-from tests.joining import ALL, Ids, Lines, asked, joined, lines, row
+from tests.support.joins import ALL, Ids, Lines, asked, joined, lines, row
 
 NAN, INF = math.nan, math.inf
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import watchline as wl
-from tests.unjitted import as_plain_python
-from tests.windowing import STREAMS, digest, many, told
-from watchline.index import vector
-from watchline.tracking.joining import Asked, Plan
-from watchline.windowjoin import BitsDirection, Life, probe
+from tests.support.unjitted import as_plain_python
+from tests.support.window_joins import STREAMS, digest, many, told
+from watchline.joining import BitsDirection, Life, probe
+from watchline.joining.plan import JoinPlan, JoinQuery
+from watchline.kernels import simd
 
 
 def test_members_that_need_too_many_bits_are_probed_in_parts(
@@ -30,22 +30,24 @@ def test_members_that_need_too_many_bits_are_probed_in_parts(
 
 def test_directions_that_stay_as_they_are_are_not_made_again() -> None:
     catalog = wl.Catalog.of([*STREAMS, *many(6)])
-    asked = [Asked.of(i, entry.query) for i, entry in enumerate(catalog.queries().entries.values())]
+    asked = [
+        JoinQuery.of(i, entry.query) for i, entry in enumerate(catalog.queries().entries.values())
+    ]
     made = []
 
     def build(direction: Any) -> BitsDirection:
         made.append(direction)
         return BitsDirection(direction)
 
-    first = Plan(asked, [Life()] * 6, build)
+    first = JoinPlan(asked, [Life()] * 6, build)
     assert len(made) == 4
     # One query less: its two directions change, the two of other shape do not.
-    Plan(asked[1:], [Life()] * 5, build, first)
+    JoinPlan(asked[1:], [Life()] * 5, build, first)
     assert len(made) == 6
 
 
 def test_numbers_of_queries_that_are_gone_are_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("watchline.tracking.joiner.SPARE", 2)
+    monkeypatch.setattr("watchline.joining.joiner.SPARE", 2)
     catalog = wl.Catalog.of(STREAMS)
     joiner = wl.Joiner(catalog, ["r", "s"])
     for text in many(40):
@@ -63,8 +65,8 @@ def test_kernels_as_plain_python_tell_the_same() -> None:
 
 @nb.njit
 def _picked(source: Any, of: int, bits: Any) -> Any:
-    target = np.full(3 * vector.BLOCK, -1, np.int32)
-    vector.pick_block(target, np.uint64(5), source, np.uint64(of), np.uint64(bits))
+    target = np.full(3 * simd.BLOCK, -1, np.int32)
+    simd.pick_block(target, np.uint64(5), source, np.uint64(of), np.uint64(bits))
     return target
 
 
@@ -78,4 +80,4 @@ def test_elements_whose_bits_are_set_are_moved_together() -> None:
         for found in (compiled, plain):
             assert found[5 : 5 + len(wanted)].tolist() == wanted
             assert (found[:5] == -1).all()
-            assert (found[5 + vector.BLOCK :] == -1).all()
+            assert (found[5 + simd.BLOCK :] == -1).all()

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import watchline as wl
-from tests.joining import ATTRIBUTES, METHODS, Asked, Row, Rows, Twin, same, tables, told
 from tests.reference_joins import JoinSource
-from tests.strategies import MAX, OPS
 from tests.support.effort import examples
-from watchline.tracking import joiner as joining
+from tests.support.joins import ATTRIBUTES, METHODS, Asked, Row, Rows, Twin, same, tables, told
+from tests.support.strategies import MAX, OPS
+from watchline.joining import joiner as joining
 
 # Few values of each type in an example, so that rows meet; but any of these.
 VALUES: dict[str, list[Any]] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watchline.kernels import inner, leaf, outer_leaf
+from watchline.kernels.compiled import inner, leaf, outer_leaf
 
 ROOT = Path(__file__).parents[2]
 INNER = ("inner", "leaf")
@@ -45,7 +45,7 @@ def test_kernels_call_it_and_python_cannot() -> None:
 
 
 def test_without_a_compiler_they_are_plain_functions() -> None:
-    script = "from tests.unit.test_kernels import twice; print(twice(3))"
+    script = "from tests.kernels.test_kernels import twice; print(twice(3))"
     without = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", script]
     done = subprocess.run(

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
-from watchline.evaluate import Columns
 from watchline.matching import PairMatcher, plan, prepare
-from watchline.matching.engine import MAX_LAYERS
+from watchline.matching.layers import MAX_LAYERS
 from watchline.matching.limits import MANY, MANY_BELOW_KEY
-from watchline.matching.search import Batch
+from watchline.matching.search import SearchRows
 from watchline.model import Circle, Compare, InRange
+from watchline.rows.columns import Columns
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, kind STRING, ts TIMESTAMP)"
@@ -92,7 +92,7 @@ def test_a_row_meets_the_alerts_of_its_own_symbol() -> None:
     made = plan(catalog.queries(), stream)
     [part] = made.parts
     rows = pa.table({"symbol": ["S1", "S999", "nobody", None], "price": [0.5] * 4})
-    runs = Batch(Columns(rows, stream), made.dictionaries).runs(part)
+    runs = SearchRows(Columns(rows, stream), made.dictionaries).runs(part)
     sizes = [*(part.starts[1:] - part.starts[:-1]), 0]
     assert [sizes[run] for run in runs] == [10, 10, 0, 0]
     assert len(PairMatcher(catalog, "ticks").match(rows)) == 20
@@ -116,7 +116,7 @@ def test_many_small_versions_become_one_plan_again() -> None:
         catalog.execute(f"CREATE QUERY q{i} AS SELECT * FROM ticks WHERE price < {i}")
         matcher.advance(catalog.version)
         assert len(matcher.match(rows)) == max(0, i - 1)
-        assert len(matcher._layers) <= MAX_LAYERS
+        assert matcher._plan.layers <= MAX_LAYERS
     matcher.advance(3)
     assert len(matcher) == 2
 

@@ -9,9 +9,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests import reference
-from tests.properties.test_conditions import table
-from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
 from tests.support.effort import examples
+from tests.support.strategies import (
+    DECLARATION,
+    condition_sql,
+    conditions,
+    region_sql,
+    regions,
+    rows,
+)
+from tests.test_conditions import table
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import Matcher, PairMatcher

@@ -28,6 +28,8 @@ from click.testing import CliRunner
 from examples import city
 from watchline.cli import cli
 
+pytestmark = pytest.mark.spark
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -36,7 +38,7 @@ SECONDS = 1_800
 DEPTHS = re.compile(r"Traceback|\bERROR\b|\bWARN(?:ING)?\b|\w+Exception\b")
 # Targets that no test of this file runs, and why.
 ELSEWHERE = {
-    "setup": "tests/unit/test_setup.py runs scripts/setup",
+    "setup": "tests/project/test_setup.py runs scripts/setup",
     "test": "runs this test",
     "quick": "runs a part of the tests",
     "soak": "takes hours",
@@ -44,7 +46,8 @@ ELSEWHERE = {
     "format": "changes the sources",
     "bench": "the benchmarks have tests of their own, at a quick size",
     "lock": "needs uv and a package index",
-    "compat": "installs other versions of Spark",
+    "test-spark": "installs other versions of Spark",
+    "hooks": "changes what git does in this folder",
 }
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 
@@ -73,7 +76,7 @@ def blocks(language: str) -> list[str]:
 
 
 def targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
 
 
 def recipe(target: str, arguments: str = "") -> list[str]:
@@ -127,7 +130,7 @@ def test_every_target_is_run_by_a_test_or_says_why_not() -> None:
 @needs_make
 def test_help_lists_every_target(tmp_path: Path) -> None:
     done = run(f"make --no-print-directory -C {shlex.quote(str(ROOT))} help", tmp_path)
-    listed = re.findall(r"^  make ([a-z]+) +\S", well(done), re.MULTILINE)
+    listed = re.findall(r"^  make ([a-z-]+) +\S", well(done), re.MULTILINE)
     assert set(listed) == targets()
 
 

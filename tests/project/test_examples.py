@@ -18,7 +18,7 @@ from examples.audit import Audit, Moment
 from examples.gauges import Gauges, Load
 from examples.standing import Ask
 from watchline import roads
-from watchline.config import Job, Sink, Source
+from watchline.config import Job, SinkConfig, SourceConfig
 
 README = Path(__file__).parents[2] / "README.md"
 ASKS = [
@@ -182,7 +182,7 @@ def test_the_commands_of_the_readme_are_the_demos(tmp_path: Path) -> None:
 
 def test_a_job_is_described_by_names() -> None:
     """An example once gave its fields in an order that had changed."""
-    sink, sources = Sink("console"), {"ticks": Source("rate")}
+    sink, sources = SinkConfig("console"), {"ticks": SourceConfig("rate")}
     assert Job(catalog="alerts", sink=sink, sources=sources).stream == "ticks"
     with pytest.raises(TypeError, match="positional"):
         Job("alerts", sink, sources)  # type: ignore[misc]

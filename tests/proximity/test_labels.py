@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.effort import examples
-from watchline.moving import labels as module
-from watchline.moving.labels import Labels
+from watchline.proximity import labels as module
+from watchline.proximity.labels import Labels
 
 names = st.text(st.sampled_from(["a", "b", "ä", "\ue000", "\U00010000"]), max_size=6)
 

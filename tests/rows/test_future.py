@@ -104,7 +104,7 @@ def test_the_clock_is_asked_once_in_each_call() -> None:
 
 def test_the_clock_of_a_tracker_that_is_restored() -> None:
     t = tracker()
-    catalog, blob = t._watcher, t.snapshot()
+    catalog, blob = t._queries.shared, t.snapshot()
     assert catalog.version == t.version
     of = wl.Catalog.of([CABS, DEPOT])
     again = wl.Tracker.restore(of, "cabs", blob, clock=lambda: YEAR_9999)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.roading import assert_sound, least_times, network
 from tests.support.effort import examples
+from tests.support.roads import assert_sound, least_times, network
 from watchline import roads
 from watchline.errors import InvalidNetwork
-from watchline.roads import Kind, Network
-from watchline.roads.trees import NOWHERE, arcs_of, grow, planted, profiles_of
+from watchline.simulate import Kind, Network
+from watchline.simulate.trees import NOWHERE, arcs_of, grow, planted, profiles_of
 
 CLASSES = ("street", "arterial", "ring")
 # Few places, so that nodes often share one.

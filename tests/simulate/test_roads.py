@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.roading import (
+from tests.support.roads import (
     assert_shortest,
     assert_sound,
     irregular,
@@ -22,10 +22,10 @@ from tests.roading import (
     reports,
     seconds,
 )
-from tests.unjitted import as_plain_python
+from tests.support.unjitted import as_plain_python
 from watchline import roads
 from watchline.errors import InvalidNetwork, InvalidRange, SchemaMismatch
-from watchline.roads import KINDS, Kind, Network
+from watchline.simulate import KINDS, Kind, Network
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 CAR = [Kind("car", 10.0, 1.0)]

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import watchline as wl
-from tests.spark.streaming import Stream
 from tests.support.programs import InProcess
-from watchline.spark.settings import _LOG
+from tests.support.streaming import Stream
+from watchline.spark.sessions import _LOG
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 import watchline as wl
-from tests.ledgers import (
+from tests.support.ledgers import (
     NOON,
     QUERIES,
     SECOND,
@@ -27,7 +27,7 @@ from tests.ledgers import (
     table,
     told,
 )
-from tests.spark.streaming import (
+from tests.support.streaming import (
     Stream,
     batch,
     catalog_at,
@@ -38,9 +38,12 @@ from tests.spark.streaming import (
 )
 from watchline.catalog import Catalog
 from watchline.errors import EngineError, InvalidQuery, InvalidState, SchemaMismatch, WatchlineError
-from watchline.spark import frames
-from watchline.spark.state import KEPT, TIDY, StateFiles
-from watchline.tracking import blob as blobs
+from watchline.rows import blob as blobs
+from watchline.spark import shard_job
+from watchline.spark.shard_state import KEPT, TIDY, StateFiles
+from watchline.spark.store import store_at
+
+pytestmark = pytest.mark.spark
 
 TIMEOUT = 20 * SECOND
 NEAR = Asked("near", "WHERE x < 50", compared("x", "<", 50.0))
@@ -206,7 +209,7 @@ def test_without_a_source_of_versions_a_registration_waits_for_rows(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on PySpark 4.0 and 4.1: the same changes, with the next rows."""
-    monkeypatch.setattr(frames, "can_wake", lambda: False)
+    monkeypatch.setattr(shard_job, "can_wake", lambda: False)
     catalog = catalog_at(stream.folder / "catalog", "BIGINT", None, QUERIES[:1])
     ledger = oracle("BIGINT", None, QUERIES[:1])
     rows = fleet(100)
@@ -373,7 +376,7 @@ def test_another_stream_of_the_same_catalog(
 
 def test_files_of_a_state(tmp_path: Path) -> None:
     """Only what no batch can go back to is deleted, and only of the shard that asks."""
-    files = StateFiles(str(tmp_path / "state"))
+    files = StateFiles(store_at(str(tmp_path / "state")))
     names = [files.save(shard, n, f"{n:032x}", b"x" * n) for shard in (1, 11) for n in range(6)]
     assert [files.load(name) for name in names[:6]] == [b"x" * n for n in range(6)]
     files.tidy(1, 5)
@@ -381,7 +384,7 @@ def test_files_of_a_state(tmp_path: Path) -> None:
     assert left == sorted([*(f"1-{n}" for n in (3, 4, 5)), *(f"11-{n}" for n in range(6))])
     with pytest.raises(InvalidState, match="missing"):
         files.load(names[0])
-    StateFiles(f"file://{tmp_path}/state").tidy(11, 5)
+    StateFiles(store_at(f"file://{tmp_path}/state")).tidy(11, 5)
     assert len(list((tmp_path / "state").iterdir())) == 6
 
 

@@ -16,7 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import reference
-from tests.ledgers import (
+from tests.spark.test_changes_run import (
+    EVERY,
+    FOREVER,
+    KIND,
+    TIMEOUT,
+    prepared,
+    put,
+    written,
+)
+from tests.support.ledgers import (
     SECOND,
     Asked,
     Told,
@@ -30,18 +39,11 @@ from tests.ledgers import (
     table,
     told,
 )
-from tests.spark.test_changes_run import (
-    EVERY,
-    FOREVER,
-    KIND,
-    TIMEOUT,
-    prepared,
-    put,
-    written,
-)
 from tests.support.programs import InProcess, Program
 from watchline import Tracker
 from watchline.catalog import Catalog
+
+pytestmark = [pytest.mark.spark, pytest.mark.kills]
 
 
 class Writer(threading.Thread):
@@ -175,7 +177,7 @@ def test_killed_at_every_moment(tmp_path: Path, jobs: InProcess) -> None:
     for i in range(24):
         put(folder, i, rows[25 * i : 25 * (i + 1)])
     text = FOREVER.replace("maxFilesPerTrigger = 2", "maxFilesPerTrigger = 1")
-    text += '"spark.python.daemon.module" = "tests.spark.small_states"\n'
+    text += '"spark.python.daemon.module" = "tests.support.small_states"\n'
     # What was in which batch is read from Spark's logs: all of them are to be there.
     text += '"spark.sql.streaming.minBatchesToRetain" = "1000"\n'
     (folder / "job.toml").write_text(text)
@@ -212,7 +214,7 @@ def test_killed_while_load_is_shed(tmp_path: Path, jobs: InProcess) -> None:
     folder = prepared(tmp_path)
     text = FOREVER.replace("maxFilesPerTrigger = 2", "maxFilesPerTrigger = 1")
     text = text.replace("shards = 2", "shards = 1")
-    text += '"spark.python.daemon.module" = "tests.spark.small_states"\n'
+    text += '"spark.python.daemon.module" = "tests.support.small_states"\n'
     text += '"spark.sql.streaming.minBatchesToRetain" = "1000"\n'
     keep = {"retain": "significant", "cache": 0.5, "max_objects": 6}
     text += "[keep]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in keep.items())

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import reference
-from tests.ledgers import (
+from tests.support.ledgers import (
     QUERIES,
     SECOND,
     Asked,
@@ -36,8 +36,10 @@ from watchline.catalog import Catalog
 from watchline.config import load
 from watchline.errors import InvalidState
 from watchline.spark.job import claim_checkpoint
-from watchline.spark.settings import _LOG
+from watchline.spark.sessions import _LOG
 from watchline.spark.sink import committed_files
+
+pytestmark = pytest.mark.spark
 
 KIND, TIMEOUT = "STRING", 20 * SECOND
 FILES, ROWS = 10, 40

@@ -17,14 +17,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 import watchline as wl
-from tests.ledgers import NOON, SECOND, Row, attributes, declaration
-from tests.spark import joining
-from tests.spark.joining import Feeds
-from tests.spark.streaming import Stream, batch, metrics
+from tests.support import spark_joins as joining
+from tests.support.ledgers import NOON, SECOND, Row, attributes, declaration
+from tests.support.spark_joins import Feeds
+from tests.support.streaming import Stream, batch, metrics
 from watchline.catalog import Catalog
-from watchline.config import Job, Sink, Source
+from watchline.config import Job, SinkConfig, SourceConfig
 from watchline.errors import EngineError, InvalidState, SchemaMismatch
 from watchline.spark.job import failure, replay, start
+
+pytestmark = pytest.mark.spark
 
 NEAR = "CREATE QUERY near AS SELECT * FROM cars WHERE x < 50 EMIT CHANGES"
 SLOW = "CREATE QUERY slow AS SELECT * FROM cars WHERE speed < 50 EMIT CHANGES"
@@ -413,10 +415,10 @@ def test_a_checkpoint_keeps_its_number_of_partitions(stream: Stream) -> None:
 
 
 def job_of(stream: Stream, catalog: Catalog, emit: str) -> Job:
-    source = Source("parquet", str(stream.folder / "in"))
+    source = SourceConfig("parquet", str(stream.folder / "in"))
     return Job(
         catalog=str(catalog.uri),
-        sink=Sink("parquet", str(stream.folder / "out")),
+        sink=SinkConfig("parquet", str(stream.folder / "out")),
         sources={"cars": source},
         checkpoint=str(stream.folder / "checkpoint"),
         trigger="available now",
@@ -460,7 +462,7 @@ def test_a_replay_gives_all_counters(stream: Stream, capsys: pytest.CaptureFixtu
     catalog.execute("; ".join(statements(NEAR, SLOW, PLAIN)))
     stream.put(cars())
     job = replace(job_of(stream, catalog, "changes"), checkpoint="")
-    for sink in (job.sink, Sink("console")):
+    for sink in (job.sink, SinkConfig("console")):
         found = replay(stream.spark, replace(job, sink=sink))
         assert (found["rows"], found["changes"], found["unanswered"]) == (17, 15, 1)
         assert (found["rejected_by"], found["late"]) == (REASONS, 0)

@@ -11,9 +11,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import watchline as wl
-from tests.spark.streaming import Stream, metrics
+from tests.support.streaming import Stream, metrics
 from watchline.catalog import Catalog
-from watchline.spark import pin
+from watchline.spark import version_pin as pin
+
+pytestmark = pytest.mark.spark
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 import watchline as wl
-from tests.ledgers import NOON, SECOND
 from tests.reference_joins import JoinLedger, JoinQuery, JoinSource, JoinStream
-from tests.spark.joining import (
+from tests.support.ledgers import NOON, SECOND
+from tests.support.spark_joins import (
     ATTRIBUTES,
     DECLARATIONS,
     QUERIES,
@@ -29,7 +29,7 @@ from tests.spark.joining import (
     of_query,
     table,
 )
-from tests.spark.streaming import metrics, needs_waking
+from tests.support.streaming import metrics, needs_waking
 from watchline.catalog import Catalog
 from watchline.errors import (
     EngineError,
@@ -38,6 +38,8 @@ from watchline.errors import (
     SchemaMismatch,
     UnknownStream,
 )
+
+pytestmark = pytest.mark.spark
 
 PAIR = "CREATE QUERY pair AS SELECT * FROM r [ROWS 9], s [ROWS 9] WHERE r.x = s.x"
 

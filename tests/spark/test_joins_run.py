@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import watchline as wl
-from tests.spark.joining import (
+from tests.spark.test_changes_kills import SOON, batches_of, kill_at
+from tests.support.programs import InProcess, finish
+from tests.support.spark_joins import (
     DECLARATIONS,
     QUERIES,
     catalog_at,
@@ -24,13 +26,13 @@ from tests.spark.joining import (
     put,
     table,
 )
-from tests.spark.streaming import sunk
-from tests.spark.test_changes_kills import SOON, batches_of, kill_at
-from tests.support.programs import InProcess, finish
+from tests.support.streaming import sunk
 from watchline.catalog import Catalog
 from watchline.config import load
 from watchline.errors import InvalidQuery
-from watchline.spark.settings import _LOG
+from watchline.spark.sessions import _LOG
+
+pytestmark = pytest.mark.spark
 
 FILES = {"r": 6, "s": 3}
 ROWS = {"r": fleet("r", 150, 4) + end("r"), "s": fleet("s", 90, 4) + end("s")}
@@ -152,6 +154,7 @@ def test_other_mistakes(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.kills
 def test_killed_and_restarted(folder: Path, jobs: InProcess) -> None:
     """SIGKILL at moments of a batch's life, while queries come: nothing is lost or comes twice."""
     seed = int(os.environ.get("WATCHLINE_SEED", "7"))
@@ -168,7 +171,7 @@ def test_killed_and_restarted(folder: Path, jobs: InProcess) -> None:
             cuts = [len(rows) * k // count for k in (i, i + 1)]
             put(folder, name, i, rows[cuts[0] : cuts[1]])
     # Every state is a file; and what was in which batch is read from Spark's logs.
-    text = JOB + '"spark.python.daemon.module" = "tests.spark.small_states"\n'
+    text = JOB + '"spark.python.daemon.module" = "tests.support.small_states"\n'
     text += '"spark.sql.streaming.minBatchesToRetain" = "1000"\n'
     (folder / "job.toml").write_text(
         text.replace('trigger = "available now"\n', "").replace("[sink]", "[times]\nr = 2\n[sink]")

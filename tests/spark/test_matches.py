@@ -15,13 +15,22 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 import watchline as wl
-from tests.properties.test_conditions import table
-from tests.properties.test_matching import Spec, expected
-from tests.strategies import DECLARATION, condition_sql, conditions, region_sql, regions, rows
+from tests.matching.test_properties import Spec, expected
 from tests.support.effort import examples
+from tests.support.strategies import (
+    DECLARATION,
+    condition_sql,
+    conditions,
+    region_sql,
+    regions,
+    rows,
+)
+from tests.test_conditions import table
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import PairMatcher
+
+pytestmark = pytest.mark.spark
 
 TICKS = (
     "CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, n BIGINT, ts TIMESTAMP)"

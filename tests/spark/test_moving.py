@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import watchline as wl
-from tests.ledgers import (
+from tests.support.ledgers import (
     NOON,
     QUERIES,
     SECOND,
@@ -30,9 +30,11 @@ from tests.ledgers import (
     same,
     told,
 )
-from tests.spark.streaming import Stream, batch, catalog_at, metrics, oracle, wanted
-from tests.strategies import constant_sql
+from tests.support.strategies import constant_sql
+from tests.support.streaming import Stream, batch, catalog_at, metrics, oracle, wanted
 from watchline.errors import EngineError
+
+pytestmark = pytest.mark.spark
 
 TIMEOUT = 20 * SECOND
 

@@ -23,9 +23,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 import watchline as wl
-from tests.ledgers import QUERIES, SECOND, Asked, Told, fleet, moving, replayed, same, told
-from tests.spark.streaming import Stream, batch, catalog_at, oracle, wanted
+from tests.support.ledgers import QUERIES, SECOND, Asked, Told, fleet, moving, replayed, same, told
+from tests.support.streaming import Stream, batch, catalog_at, oracle, wanted
 from watchline.catalog import Catalog
+
+pytestmark = pytest.mark.spark
 
 TIMEOUT = 20 * SECOND
 EVERY = [*QUERIES, *moving()]

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 README = Path(__file__).parents[2] / "README.md"
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import (
+from tests.support.ledgers import (
     QUERIES,
     SECOND,
     Asked,
@@ -25,9 +25,11 @@ from tests.ledgers import (
     table,
     told,
 )
-from tests.spark.streaming import Stream, metrics, wanted
+from tests.support.streaming import Stream, metrics, wanted
 from watchline.catalog import Catalog
 from watchline.errors import InvalidQuery, InvalidRange
+
+pytestmark = pytest.mark.spark
 
 TIMEOUT = 20 * SECOND
 RANGES = [asked for asked in [*QUERIES, *moving("BIGINT")] if asked.knn is None]

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from tests.spark.test_matches import QUERIES, TICKS, pairs_in_process, ticks
 from tests.support.programs import InProcess, finish, program, wait_for
 from watchline.catalog import Catalog
 from watchline.config import load
-from watchline.errors import SchemaMismatch
+from watchline.errors import InvalidState, SchemaMismatch
 from watchline.spark import job as spark_job
 from watchline.spark.sink import committed_files
+
+pytestmark = pytest.mark.spark
 
 JOB = """
 catalog = "catalog"
@@ -173,6 +176,17 @@ def test_a_used_sink_with_a_new_checkpoint(folder: Path, jobs: InProcess) -> Non
     assert "has batch 0 of another run, and the checkpoint" in done.stderr
     assert not (folder / "new").exists()
     assert written(folder) == before
+
+
+def test_a_used_sink_behind_a_url(folder: Path, jobs: InProcess, spark: SparkSession) -> None:
+    """What only Hadoop can list is compared when Spark has started, before a checkpoint is made."""
+    text = JOB.replace("maxFilesPerTrigger = 1", "")
+    (folder / "job.toml").write_text(text)
+    assert jobs.finish(folder, "run").code == 0
+    job = replace(load(str(folder / "job.toml")), checkpoint=f"file://{folder}/new")
+    with pytest.raises(InvalidState, match="has batch 0 of another run, and the checkpoint"):
+        spark_job.start(spark, job)
+    assert not (folder / "new").exists()
 
 
 MISTAKES = [

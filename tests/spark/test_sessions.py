@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from watchline.errors import InvalidQuery
-from watchline.spark.settings import _settings
+from watchline.spark.sessions import _settings
 
 JAVA = "spark.driver.extraJavaOptions"
 

@@ -8,10 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+from watchline.rows.sharding import shards_of
 from watchline.spark.routing import shard_keys
-from watchline.tracking.shards import shards_of
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("shards", [1, 2, 3, 7, 64, 200])
 def test_spark_deals_each_key_to_a_partition_of_its_own(spark: SparkSession, shards: int) -> None:
     keys = shard_keys(shards)

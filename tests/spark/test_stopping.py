@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.ledgers import fleet, same
 from tests.spark.test_changes_run import (
     FILES,
     FOREVER,
@@ -22,9 +21,12 @@ from tests.spark.test_changes_run import (
     right,
     written,
 )
+from tests.support.ledgers import fleet, same
 from tests.support.programs import Program, environment, program, wait_for
 from watchline.spark import job
 from watchline.spark.sink import committed_files
+
+pytestmark = pytest.mark.spark
 
 NOISE = ("Traceback", "ERROR", "WARN", "Exception", "Aborted")
 
@@ -68,7 +70,6 @@ SCRIPT = """
 import sys
 import watchline as wl
 from watchline.config import load
-from tests.support.programs import Program, environment, program, wait_for
 from watchline.spark import job
 folder = sys.argv[1]
 spark = wl.session("local[1]", **{"spark.driver.memory": "512m"})
@@ -77,11 +78,15 @@ while not job.progress(query, -1):
     query.awaitTermination(0.2)
 if sys.argv[2] == "stop":
     job.stop(query, patience=0)  # in the middle of a batch
+if sys.argv[2] == "plain stop":
+    while not query.status["isTriggerActive"]:
+        query.awaitTermination(0.01)
+    query.stop()
 print("the end")
 """
 
 
-@pytest.mark.parametrize("how", ["stop", "leave"])
+@pytest.mark.parametrize("how", ["stop", "plain stop", "leave"])
 def test_a_script_that_ends_prints_nothing_of_spark(tmp_path: Path, how: str) -> None:
     """With the query stopped or left running: neither the start nor the end of Spark is seen."""
     folder = prepared(tmp_path)

@@ -51,9 +51,9 @@ def test_the_project_declares_what_is_checked() -> None:
     for lock in ("requirements.lock", "requirements-bench.lock"):
         pinned = re.findall(r"^pyspark==(\S+)", (ROOT / lock).read_text(), re.MULTILINE)
         assert pinned == [supported.PINNED]
-    compat = (ROOT / "scripts" / "compat").read_text()
-    assert f"lowest={lowest}.0\n" in compat
-    assert f"highest={supported.BEYOND[0]}.{supported.BEYOND[1] - 1}." in compat
+    script = (ROOT / "scripts" / "test-spark").read_text()
+    assert f"lowest={lowest}.0\n" in script
+    assert f"highest={supported.BEYOND[0]}.{supported.BEYOND[1] - 1}." in script
 
 
 def test_an_old_release_with_a_new_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:

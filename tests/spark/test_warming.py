@@ -60,7 +60,7 @@ def test_what_is_compiled_is_told(
     assert "compiling kernels, the first time only: " in file.getvalue()
     assert f"compiled {started.compiled} kernels; waited " in file.getvalue()
     assert started.compiled > 0
-    assert list((tmp_path / "numba").rglob("shards._string_shards-*.nbi"))
+    assert list((tmp_path / "numba").rglob("sharding._string_shards-*.nbi"))
 
 
 def test_a_rehearsal_that_fails_is_told_and_costs_nothing(catalog: Catalog, stamp: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import watchline as wl
-from tests.fixtures import streams
+from tests.support.sql_fixtures import streams
 from watchline import sql
 from watchline.catalog import Catalog
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.fixtures import Pair, outcome, pairs, streams, update
+from tests.support.sql_fixtures import Pair, outcome, pairs, streams, update
 from watchline import sql
 from watchline.catalog import codec
 

@@ -12,8 +12,8 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fixtures import pairs, streams
 from tests.support.effort import examples
+from tests.support.sql_fixtures import pairs, streams
 from watchline import sql
 from watchline.errors import WatchlineError
 from watchline.sql.dialect import Watchline

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.indexing import Held, box, points_near
+from tests.support.indexes import Held, box, points_near
 
 Pair = tuple[int, int]
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import watchline as wl
 from tests import reference
-from tests.strategies import constant_sql, life_sql
+from tests.support.strategies import constant_sql, life_sql
 from watchline.catalog import Catalog
 
 Row = dict[str, Any]

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.roads import KINDS, SCHEMA, Kind, Network, Traffic
+from watchline.kernels.arrays import Doubles
+from watchline.simulate import KINDS, SCHEMA, Kind, Network, Traffic
 
-Doubles = npt.NDArray[np.float64]
 # Where an object was, when, and how fast: x, y, seconds, speed.
 Report = tuple[float, float, float, float]
 

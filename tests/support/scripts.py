@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import Told, expected, same, told
-from tests.strategies import (
+from tests.support.ledgers import Told, expected, same, told
+from tests.support.strategies import (
     DOUBLES,
     STRINGS,
     condition_sql,

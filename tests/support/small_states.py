@@ -1,10 +1,10 @@
 """A daemon for Spark's Python workers in which every state is large: it goes to files at once.
 
-`"spark.python.daemon.module" = "tests.spark.small_states"`
+`"spark.python.daemon.module" = "tests.support.small_states"`
 """
 
 import watchline.spark.daemon  # noqa: F401
-from watchline.spark import state
+from watchline.spark import shard_state as state
 
 state.INLINE = 64
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import watchline as wl
-from tests.ledgers import ARROW, NOON, SECOND
-from tests.spark.streaming import Sunk
+from tests.support.ledgers import ARROW, NOON, SECOND
+from tests.support.streaming import Sunk
 from watchline.catalog import Catalog
 
 Row = dict[str, Any]

@@ -6,7 +6,7 @@
     statement
     => error message, with the picture of the place
 
-`WATCHLINE_UPDATE_FIXTURES=1 pytest tests/unit/test_sql_fixtures.py` writes the right-hand sides
+`WATCHLINE_UPDATE_FIXTURES=1 pytest tests/sql/test_fixtures.py` writes the right-hand sides
 anew; read the difference before you keep it.
 """
 
@@ -19,7 +19,7 @@ from watchline import sql
 from watchline.errors import WatchlineError
 from watchline.model import Stream
 
-FOLDER = Path(__file__).parent / "sql"
+FOLDER = Path(__file__).parents[1] / "sql"
 ARROW = "\n=> "
 
 

@@ -124,7 +124,7 @@ def condition_sql(tree: tuple[Any, ...]) -> str:
     """The tree as a person would type it; attributes are typed by their names."""
     kind, *parts = tree
     if kind in ("true", "false"):
-        return kind.upper()
+        return str(kind).upper()
     if kind == "not":
         return f"NOT ({condition_sql(parts[0])})"
     if kind in ("and", "or"):

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests import reference
-from tests.ledgers import (
+from tests.support.ledgers import (
     Asked,
     Row,
     Told,

@@ -1,10 +1,10 @@
 """Indexes against brute force with the kernels as plain Python: run with NUMBA_DISABLE_JIT=1.
 
-python -m tests.unjitted           every kind of query index
-python -m tests.unjitted join      the spatial join, with so many boxes that there are scales
-python -m tests.unjitted border    crossings of borders
-python -m tests.unjitted roads     traffic, as compiled
-python -m tests.unjitted windows   window joins: what they tell, as one line
+python -m tests.support.unjitted           every kind of query index
+python -m tests.support.unjitted join      the spatial join, with boxes enough for scales
+python -m tests.support.unjitted border    crossings of borders
+python -m tests.support.unjitted roads     traffic, as compiled
+python -m tests.support.unjitted windows   window joins: what they tell, as one line
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ import numba
 import numpy as np
 
 import watchline as wl
-from tests import bordering, indexing, roading, windowing
-from watchline.border import AUTO, STABS, WALK, BorderIndex
+from tests.support import crossings as bordering
+from tests.support import indexes as indexing
+from tests.support import roads as roading
+from tests.support import window_joins as windowing
+from watchline.borders import AUTO, STABS, WALK, BorderIndex
 
 
 def as_plain_python(*what: str) -> list[str]:
     """Run this in a process of its own, which must not fail; the cases it tells of."""
     run = subprocess.run(
-        [sys.executable, "-m", "tests.unjitted", *what],
-        cwd=Path(__file__).parents[1],
+        [sys.executable, "-m", "tests.support.unjitted", *what],
+        cwd=Path(__file__).parents[2],
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

@@ -6,13 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.ledgers import Twin, compared, fleet, moving
+from tests.support.ledgers import Twin, compared, fleet, moving
 from watchline.catalog import Catalog
-from watchline.evaluate import Columns, satisfies
+from watchline.evaluate import satisfies
 from watchline.model import Query, Source, Stream
-from watchline.moving.queries import Filter
-from watchline.moving.queries import moving as columns_of
-from watchline.moving.tables import INSIDE, NO_FILTER
+from watchline.proximity.query_columns import Filter
+from watchline.proximity.query_columns import moving as columns_of
+from watchline.proximity.tables import INSIDE, NO_FILTER
+from watchline.rows.columns import Columns
 from watchline.tracking import filters
 from watchline.tracking.filters import Filters
 
@@ -54,7 +55,7 @@ def rows(count: int = 300) -> pa.Table:
 
 def passes(held: Filters, columns: Columns, number: int) -> list[bool]:
     """What the operator would find of each row, by hand."""
-    bits, values = held.ask(columns)
+    bits, values = held.columns_of(columns)
     if number == NO_FILTER:
         return [True] * len(columns)
     if number >= 0:

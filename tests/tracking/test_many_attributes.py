@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import expected, same, told
-from tests.properties.test_tracker import go
-from tests.scripts import ARROW
-from tests.strategies import condition_sql
 from tests.support.effort import examples
+from tests.support.ledgers import expected, same, told
+from tests.support.scripts import ARROW
+from tests.support.strategies import condition_sql
+from tests.tracking.test_properties import go
 from watchline.catalog import Catalog
 from watchline.errors import QuerySyntaxError
 from watchline.matching import PairMatcher, limits, prepare
@@ -327,7 +327,8 @@ def test_small_and_large_steps_over_many_boxes(
     both.catalog.execute("; ".join(statements))
     both.compare(both.tracker.advance_to(2), both.ledger.version(adds=specs))
     both.tracker = wl.Tracker(both.catalog, "rows")
-    runs = [r for f in both.tracker._watcher._layers[0].base.flips if f for r in f.long.values()]
+    prepared = next(iter(both.tracker._queries.shared._plan)).prepared
+    runs = [r for part in prepared.transitions if part for r in part.long.values()]
     assert sorted(len(run.costs.part.axes) for run in runs) == [1, 2, 2, 3]
     data = drawn_rows(draw, 12, 0.0)
     changes = both.process(data)

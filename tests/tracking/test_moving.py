@@ -12,7 +12,7 @@ import pytest
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import (
+from tests.support.ledgers import (
     NOON,
     QUERIES,
     SECOND,
@@ -25,8 +25,8 @@ from tests.ledgers import (
     moving,
     told,
 )
+from watchline.tracking.queries import ChangeQueries
 from watchline.tracking.tracker import Saved
-from watchline.tracking.watcher import Watcher
 
 # The focal object of most queries.
 F = 100
@@ -622,7 +622,7 @@ def test_conditions_of_queries_that_are_no_more() -> None:
         for n, name in enumerate(["gone", "old", "new"])
     ]
     twin = Twin()
-    watcher = Watcher(twin.catalog, "cars")
+    watcher = ChangeQueries(twin.catalog, "cars")
     twin.catalog.execute("; ".join(one.text for one in asked[:2]))
     twin.catalog.execute("DROP QUERY gone")
     twin.catalog.execute(asked[2].text)
@@ -764,7 +764,7 @@ def test_lives_are_those_of_the_state(old: Asked, new: Asked, told_of: list[Any]
     twin = Twin(queries=[old])
     twin.process([at(1, 1.0), at(2, 2.0), at(3, 3.0, time=40)])
     saved = Saved.of(twin.tracker.snapshot(), twin.catalog.identity, "cars")
-    ahead = Watcher(twin.catalog, "cars", twin.catalog.version)
+    ahead = ChangeQueries(twin.catalog, "cars", twin.catalog.version)
     twin.catalog.execute(new.replacement)
     ahead.advance(twin.catalog.version)
     again = wl.Tracker.resume(ahead, saved)

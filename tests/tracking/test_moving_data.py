@@ -20,13 +20,12 @@ import pyarrow.compute as pc
 import pytest
 
 import watchline as wl
-from tests.unit.test_tracker_data import CABS, DATA, PING_PONG, cabs
+from tests.tracking.test_tracker_data import CABS, DATA, PING_PONG, cabs
 from watchline.catalog import Catalog
+from watchline.kernels.arrays import Mask
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="needs the shared data")
 
-Mask = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 MINUTE = 60_000_000
 START = datetime(2008, 6, 1, 2, 0, tzinfo=timezone.utc)
 

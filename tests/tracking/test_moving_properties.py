@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import Told, ordered, told
-from tests.scripts import ARROW, Played, Row, Script, data_rows, is_good, simple, table
-from tests.strategies import MAX, conditions, regions
 from tests.support.effort import examples
-from watchline.moving.events import Events
-from watchline.moving.operator import Operator
-from watchline.tracking.rows import declared
-from watchline.tracking.shards import shards_of
-from watchline.tracking.tracker import Span
-from watchline.tracking.watcher import Watcher
+from tests.support.ledgers import Told, ordered, told
+from tests.support.scripts import ARROW, Played, Row, Script, data_rows, is_good, simple, table
+from tests.support.strategies import MAX, conditions, regions
+from watchline.proximity.events import Events
+from watchline.proximity.operator import Operator
+from watchline.rows.acceptance import declared
+from watchline.rows.sharding import shards_of
+from watchline.tracking.batch import TimeSpan
+from watchline.tracking.queries import ChangeQueries
+from watchline.tracking.timeline.reader import merge_timelines
 
 NAN, INF = float("nan"), float("inf")
 # Distances tie, sums are inexact, squares overflow and underflow. Weights by repetition.
@@ -308,7 +309,7 @@ class Shards(Played):
         super().__init__(kind, timeout)
 
     def _start(self) -> list[wl.Tracker]:
-        self.watcher = Watcher(self.catalog, "rows")
+        self.watcher = ChangeQueries(self.catalog, "rows")
         identity = self.catalog.identity
         return [
             wl.Tracker.over(self.watcher, identity, parts=self.parts) for _ in range(self.parts)
@@ -316,7 +317,7 @@ class Shards(Played):
 
     def _rows(self, rows: list[Row]) -> list[list[Told]]:
         good = [row for row in rows if is_good(row, self.watcher.used())]
-        span = Span(min(r["ts"] for r in good), max(r["ts"] for r in good)) if good else None
+        span = TimeSpan(min(r["ts"] for r in good), max(r["ts"] for r in good)) if good else None
         owners = shards_of(pa.array([r["id"] for r in good], ARROW[self.kind]), self.parts)
         focals = set(self.watcher.focals().to_pylist())
         found = []
@@ -379,11 +380,10 @@ class MergedShards(Shards):
     """Besides: the timelines of the kNN queries, merged after every event."""
 
     def _nearest(self) -> list[Told]:
-        merging = pytest.importorskip("watchline.moving.merge")
         found = [tracker.timeline() for tracker in self.trackers]
         timelines = [timeline for timeline in found if timeline is not None]
         stream = self.watcher.stream
-        return told_of(merging.merge(timelines, stream), stream.object) if timelines else []
+        return told_of(merge_timelines(timelines, stream), stream.object) if timelines else []
 
     def _check(self, stats: dict[str, Any]) -> None:
         # A shard counts its own candidates, of which not all are in the answer.
@@ -409,7 +409,7 @@ def told_of(merged: Any, object_name: str) -> list[Told]:
 @settings(ours, max_examples=examples(40))
 @given(scripts(12, 6), st.booleans())
 def test_merged_shards_change_nothing(parts: int, script: Script, generous: bool) -> None:
-    pytest.importorskip("watchline.moving.merge")
+    pytest.importorskip("watchline.tracking.timeline.reader")
     kind, timeout, events = script
     shards = MergedShards(kind, timeout, parts, generous)
     for event in events:
@@ -419,7 +419,7 @@ def test_merged_shards_change_nothing(parts: int, script: Script, generous: bool
 @pytest.mark.parametrize("parts", [2, 7])
 @pytest.mark.parametrize("seed", range(300, 306))
 def test_merged_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
-    pytest.importorskip("watchline.moving.merge")
+    pytest.importorskip("watchline.tracking.timeline.reader")
     kind, timeout, events = crowd(seed)
     shards = MergedShards(kind, timeout, parts, generous=seed % 2 == 0)
     for event in events:

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watchline.tracking.batch import _Found, _in_order
-from watchline.tracking.rows import stable_order
+from watchline.rows.acceptance import stable_order
+from watchline.tracking.batch import _Changes, _in_order
 
 EXTREME = st.integers(-(2**63), 2**63 - 1)
 MOMENTS = st.one_of(st.integers(0, 5), EXTREME)
@@ -26,7 +26,7 @@ def test_changes_by_time_kind_place_and_sign(changes: list[tuple[int, int, int, 
     when, kind, place, sign = np.array(changes, np.int64).reshape(-1, 4).T
     nothing = np.empty(0, np.int64)
     signs = sign.astype(np.int8)
-    found = _Found(nothing, pa.nulls(0), signs, nothing, nothing, when, kind, place)
+    found = _Changes(nothing, pa.nulls(0), signs, nothing, nothing, when, kind, place)
     order = _in_order(found).tolist()
     assert sorted(order) == list(range(len(changes)))
     assert [changes[i] for i in order] == sorted(changes)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import ordered, same, told
-from tests.scripts import (
+from tests.support.effort import examples
+from tests.support.ledgers import ordered, same, told
+from tests.support.scripts import (
     Played,
     Script,
     data_rows,
@@ -23,11 +24,10 @@ from tests.scripts import (
     table,
     wheres,
 )
-from tests.strategies import regions
-from tests.support.effort import examples
+from tests.support.strategies import regions
 from watchline.matching import limits
-from watchline.tracking import flips
-from watchline.tracking.batch import Span
+from watchline.tracking import ranges
+from watchline.tracking.batch import TimeSpan
 
 IDS: dict[str, list[Any]] = {"BIGINT": [1, 2, 3, -(2**63)], "STRING": ["", "a", "b", "🚕"]}
 
@@ -57,10 +57,10 @@ def scripts(draw: st.DrawFn) -> Script:
 
 def go(way: str, patch: pytest.MonkeyPatch) -> None:
     """Make one of the ways so cheap that every move goes it; there are grids in two dimensions."""
-    patch.setattr(flips, "RANK", 1e9 if way in ("as stabs", "as grids") else 0.0)
-    patch.setattr(flips, "MOVE", 0.0 if way == "as grids" else 1e9)
+    patch.setattr(ranges, "RANK", 1e9 if way in ("as stabs", "as grids") else 0.0)
+    patch.setattr(ranges, "MOVE", 0.0 if way == "as grids" else 1e9)
     for cost in ("ENTRY", "CHECKED", "BLOCK", "BUILD", "BUILD_GRID"):
-        patch.setattr(flips, cost, 0.0)
+        patch.setattr(ranges, cost, 0.0)
 
 
 @pytest.fixture(params=["as scans", "as borders", "as stabs", "as grids"])
@@ -112,10 +112,10 @@ def test_cuts_and_shards_change_nothing(script: Script, shards: int, chance: ran
         pieces.append(rows[place : place + size])
         place += size
     found = []
-    used = trackers[0]._watcher.used()
+    used = trackers[0]._queries.shared.used()
     for piece in pieces:
         good = [r for r in piece if is_good(r, used)]
-        span = Span(min(r["ts"] for r in good), max(r["ts"] for r in good)) if good else None
+        span = TimeSpan(min(r["ts"] for r in good), max(r["ts"] for r in good)) if good else None
         for k, tracker in enumerate(trackers):
             mine = [r for r in good if dealt.setdefault(r["id"], chance.randrange(shards)) == k]
             found += told(tracker.process(table(mine, kind), span))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from watchline.border.lists import AUTO, STABS, WALK, build
-from watchline.border.search import entries_read
+from watchline.borders import AUTO, STABS, WALK, build_borders, build_grid, entries_read
 from watchline.catalog import Catalog
 from watchline.matching import Part, plan
 from watchline.model import Emit
-from watchline.moving import stationary
-from watchline.tracking import flips
-from watchline.tracking.flips import LongRun, Moves, differences
+from watchline.tracking import ranges
+from watchline.tracking.ranges import LongRun, Moves, differences
 
 INF = np.inf
 
@@ -42,7 +40,7 @@ def test_differences_find_room_for_any_number_of_ids() -> None:
 def test_the_entries_between_two_values_are_counted() -> None:
     """Borders at 0, 1, 2 … 99 in each of two dimensions."""
     lo = np.arange(0.0, 100.0, 2.0)[:, np.newaxis].repeat(2, axis=1)
-    borders = build(lo, lo + 1, np.arange(50))
+    borders = build_borders(lo, lo + 1, np.arange(50))
     old = np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 9.5], [INF, INF]])
     new = np.array([[0.5, 0.5], [9.5, 2.5], [0.5, 0.5], [3.5, 50.0]])
     each = [entries_read(borders, old[i : i + 1], new[i : i + 1], WALK) for i in range(4)]
@@ -69,7 +67,7 @@ def part_of(lo: np.ndarray, hi: np.ndarray) -> Part:
 
 
 def moved(run: LongRun, old: np.ndarray, new: np.ndarray) -> list[tuple[int, int, int]]:
-    found = run.flips(np.arange(len(old)), old.copy(), new.copy())
+    found = run.transitions(np.arange(len(old)), old.copy(), new.copy())
     return sorted(zip(*(column.tolist() for column in found), strict=True))
 
 
@@ -100,7 +98,7 @@ def test_steps_over_some_borders_go_through_the_grid(part: Part) -> None:
         moved(run, old, new)
     assert run._grid is not None
     assert run._index is None
-    assert run._way(old, new) == flips.GRID
+    assert run._way(old, new) == ranges.GRID
 
 
 def test_a_grid_that_has_little_to_divide_is_left_again() -> None:
@@ -111,12 +109,12 @@ def test_a_grid_that_has_little_to_divide_is_left_again() -> None:
     run = LongRun.over(part, 0)
     old = rng.uniform(0, 1e-3, (2_000, 2))
     new = old + rng.normal(0, 1e-4, old.shape)
-    run._grid = stationary.build(*run.costs.boxes, run.numbers)
-    assert run._way(old, new) != flips.GRID
+    run._grid = build_grid(*run.costs.boxes, run.numbers)
+    assert run._way(old, new) != ranges.GRID
 
 
 @pytest.mark.parametrize("step", [1e-3, 0.5, 30.0])
-def test_all_ways_give_the_same_flips(
+def test_all_ways_give_the_same_transitions(
     part: Part, step: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(4)
@@ -125,14 +123,17 @@ def test_all_ways_give_the_same_flips(
     old[::7], new[::5] = np.nan, np.nan
     old[::11, 1], new[::13, 0] = INF, INF
     found = {}
-    for way in (flips.CROSSINGS, flips.STABS, flips.GRID):
+    for way in (ranges.CROSSINGS, ranges.STABS, ranges.GRID):
         monkeypatch.setattr(LongRun, "_way", lambda run, old, new, way=way: way)
         run = LongRun.over(part, 0)
         found[way] = moved(run, old, new)
-        assert (run._index is not None) == (way == flips.STABS)
-        assert (run._grid is not None) == (way == flips.GRID)
+        assert (run._index is not None) == (way == ranges.STABS)
+        assert (run._grid is not None) == (way == ranges.GRID)
     assert (
-        found[flips.STABS] == found[flips.GRID] == found[flips.CROSSINGS] == brute(part, old, new)
+        found[ranges.STABS]
+        == found[ranges.GRID]
+        == found[ranges.CROSSINGS]
+        == brute(part, old, new)
     )
 
 

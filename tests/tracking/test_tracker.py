@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import watchline as wl
-from tests.ledgers import (
+from tests.support.ledgers import (
     NOON,
     QUERIES,
     SECOND,
@@ -27,8 +27,8 @@ from tests.ledgers import (
 )
 from watchline.catalog import Catalog
 from watchline.errors import InvalidState, UnknownVersion
-from watchline.tracking import blob as blobs
-from watchline.tracking import watcher as watching
+from watchline.rows import blob as blobs
+from watchline.tracking import queries
 from watchline.tracking.tracker import Saved
 
 MAX = 2**63 - 1
@@ -277,7 +277,7 @@ def test_an_attribute_with_the_name_of_a_result_column() -> None:
 # --- versions
 
 
-@pytest.mark.parametrize("count", [watching.STEPS - 1, watching.STEPS, watching.STEPS + 1, 200])
+@pytest.mark.parametrize("count", [queries.STEPS - 1, queries.STEPS, queries.STEPS + 1, 200])
 def test_many_versions_at_once(count: int) -> None:
     """A tracker may be any number of versions behind; what came and went between opens nothing."""
     catalog = Catalog.of(declaration())
@@ -298,18 +298,18 @@ def test_many_versions_at_once(count: int) -> None:
 def test_many_versions_for_several_trackers() -> None:
     """Two shards that share their queries follow one after the other."""
     catalog = Catalog.of(declaration())
-    shared = watching.Watcher(catalog, "cars")
+    shared = queries.ChangeQueries(catalog, "cars")
     trackers = [wl.Tracker.over(shared, catalog.identity) for _ in range(2)]
     for i, tracker in enumerate(trackers):
         tracker.process(table([car(i, 1.0, NOON)]))
-    for i in range(watching.STEPS):
+    for i in range(queries.STEPS):
         catalog.execute(Asked(f"q{i}", "WHERE x < 50", LEFT.where).text)
     shared.advance(catalog.version)
     shared.advance(catalog.version)
     for i, tracker in enumerate(trackers):
         opened = told(tracker.advance_to(catalog.version))
         assert {c[1:3] for c in opened} == {(1, i)}
-        assert len(opened) == watching.STEPS
+        assert len(opened) == queries.STEPS
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -344,7 +344,7 @@ def test_a_stream_that_was_declared_anew_after_the_snapshot() -> None:
     blob, version = twin.tracker.snapshot(), twin.catalog.version
     anew = declaration().replace("speed DOUBLE", "speed DOUBLE, colour STRING")
     twin.catalog.execute(f"DROP QUERY left; DROP STREAM cars; {anew}; {LEFT.text}")
-    ahead = watching.Watcher(twin.catalog, "cars", version)
+    ahead = queries.ChangeQueries(twin.catalog, "cars", version)
     ahead.advance(twin.catalog.version)
     for again in (
         wl.Tracker.restore(twin.catalog, "cars", blob),

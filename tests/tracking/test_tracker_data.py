@@ -18,7 +18,7 @@ import pytest
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import SECOND, Told, attr, compared, expected, replayed, same, told
+from tests.support.ledgers import SECOND, Told, attr, compared, expected, replayed, same, told
 from watchline.catalog import Catalog
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import watchline as wl
-from tests.ledgers import Asked, Twin, compared
-from tests.strategies import life_sql
+from tests.support.ledgers import Asked, Twin, compared
+from tests.support.strategies import life_sql
 from watchline.catalog import codec
 from watchline.matching import PairMatcher
 from watchline.model import Query

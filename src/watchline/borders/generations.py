@@ -11,27 +11,24 @@ is built anew.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.border.block import LANES
-from watchline.border.lists import (
+from watchline.borders.runs import (
     BEGIN,
     BLOCKS,
     END,
     GUIDE,
     MEMBERS,
     Borders,
-    build,
+    build_borders,
     finished,
     rank,
     room,
 )
-from watchline.index.table import Doubles, Integers
-from watchline.kernels import inner
+from watchline.kernels.arrays import Array, Doubles, Integers
+from watchline.kernels.blocks import LANES
+from watchline.kernels.buffers import longer
+from watchline.kernels.compiled import inner, kernel
 
 # How many times as large as the next one a generation must be; small ones are merged always.
 RATIO, SMALL = 4, 1_024
@@ -48,7 +45,7 @@ class Generations:
     def _clear(self) -> None:
         nothing = np.empty((0, self.dims))
         # Arrays have room at the end; `_used` is what is taken of each.
-        self.borders = build(nothing, nothing, np.empty(0, dtype=np.int64))._replace(
+        self.borders = build_borders(nothing, nothing, np.empty(0, dtype=np.int64))._replace(
             runs=np.empty((0, 6), dtype=np.int64), axes=np.empty((0, 2))
         )
         self._used = [0] * _POOLS
@@ -114,7 +111,7 @@ class Generations:
             return
         entries, guide, blocks, members = (self._used[i] for i in (0, 3, 4, 6))
         shift = np.array([entries, entries, guide, 0, blocks, members])
-        arrays: list[npt.NDArray[Any]] = []
+        arrays: list[Array] = []
         for i, (pool, new) in enumerate(zip(self.borders[:_POOLS], borders[:_POOLS], strict=True)):
             arrays.append(_appended(pool, self._used[i], new))
             self._used[i] += len(new) - _SLACK[i]
@@ -132,20 +129,18 @@ _POOLS = 7
 _SLACK = [LANES, LANES, LANES, 0, 0, 0, 0]
 
 
-def _appended(pool: npt.NDArray[Any], used: int, new: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _appended(pool: Array, used: int, new: Array) -> Array:
     end = used + len(new)
     if end > len(pool):
-        larger = np.empty(end + end // 8, dtype=pool.dtype)
-        larger[:used] = pool[:used]
-        pool = larger
+        pool = longer(pool, end + end // 8)
     pool[used:end] = new
     return pool
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _merge(
     borders: Borders, newer: Borders, keys: Doubles, others: Doubles, tags: Integers
-) -> Integers:  # pragma: no cover - compiled
+) -> Integers:
     """The last generation and a newer one, by (key, tag), without what is dead; the ends of the
     dimensions."""
     dims = len(newer.runs)
@@ -174,10 +169,8 @@ def _merge(
     return ends
 
 
-@nb.njit(cache=True, nogil=True)
-def _mark(
-    borders: Borders, lo: Doubles, hi: Doubles, tags: Integers
-) -> int:  # pragma: no cover - compiled
+@kernel
+def _mark(borders: Borders, lo: Doubles, hi: Doubles, tags: Integers) -> int:
     """Make the entries of these boxes dead, in whatever generation they are; how many were."""
     dims, count = lo.shape[1], 0
     for run in range(len(borders.runs)):
@@ -192,7 +185,7 @@ def _mark(
 
 
 @inner
-def _find(borders: Borders, run: int, key: float, tag: int) -> int:  # pragma: no cover - compiled
+def _find(borders: Borders, run: int, key: float, tag: int) -> int:
     """The place of an entry, -1 if it is not in this run."""
     keys, tags, end = borders.keys, borders.tags, rank(borders, run, key)
     low, high = borders.runs[run, BEGIN], end

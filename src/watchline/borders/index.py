@@ -1,6 +1,6 @@
 """`BorderIndex`: for each stream, only the borders it crosses (BMQ-Index).
 
-The query table has the boxes by id, the lists of lists.py their borders, and the stream table for
+The query table has the boxes by id, the runs of runs.py their borders, and the stream table for
 each stream its last value and, in each dimension, the borders around it. Invariant: no query begins
 or ends strictly inside such a segment [low, high); one that is NaN is not known. A value in the
 same segments changes nothing: one row of the stream table is read, and no list.
@@ -14,41 +14,42 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
-from watchline.border.base import Monitor, checked_dims
-from watchline.border.generations import Generations
-from watchline.border.lists import (
+from watchline.borders.generations import Generations
+from watchline.borders.monitor import Monitor, checked_dims
+from watchline.borders.runs import (
     AUTO,
     BEGIN,
     END,
     Borders,
     Steps,
-    build,
+    build_borders,
     rank,
 )
-from watchline.border.search import (
+from watchline.borders.step import (
     GROUP,
     LEAST,
-    Columns,
+    ROW_CHANGES,
+    CrossingColumns,
     Crossings,
-    collected,
     cross,
     cross_boxes,
     crossings,
     crossings_of_boxes,
     fetch_steps,
 )
-from watchline.index.table import Doubles, Int, Integers, Slots, place_of
-from watchline.index.vector import prefetch
-from watchline.kernels import leaf
+from watchline.index import hash_place
+from watchline.kernels.arrays import Doubles, Int, Integers, Small
+from watchline.kernels.buffers import filled_columns
+from watchline.kernels.compiled import kernel, leaf
+from watchline.kernels.simd import prefetch
 
 
 class Streams(NamedTuple):
     """The stream table as kernels take it."""
 
-    table: Slots
+    table: Small
     kept: Doubles
     ids: Integers
 
@@ -78,7 +79,7 @@ class BorderIndex(Monitor):
     def _nbytes(self) -> int:
         return self._lists.nbytes
 
-    def _opened(self, slots: Slots) -> Crossings:
+    def _opened(self, slots: Small) -> Crossings:
         borders = self._borders_of(slots)
         opened = self._from_nowhere(borders)
         _narrow_all(borders, self._streams.rows)
@@ -86,7 +87,7 @@ class BorderIndex(Monitor):
             self._lists.push(borders)
         return opened
 
-    def _closed(self, slots: Slots) -> Crossings:
+    def _closed(self, slots: Small) -> Crossings:
         closed = self._to_nowhere(self._borders_of(slots), self._streams.living())
         self._lists.discard(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
         return closed
@@ -98,53 +99,54 @@ class BorderIndex(Monitor):
         if sparse or self._lists.worn:
             self._lists.replace(self._borders_of(self._boxes.living()))
 
-    def _left(self, slots: Slots) -> Crossings:
+    def _left(self, slots: Small) -> Crossings:
         return self._to_nowhere(self._lists.borders, slots)
 
     def _moved(self, numbers: Integers, points: Doubles) -> Crossings:
         def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
             rows, tags, signs, whose = room
-            columns = Columns(rows, whose, tags, signs)
+            columns = CrossingColumns(rows, whose, tags, signs)
             row, at = self._advance(numbers, points, columns, row, at)
             if row < len(numbers) and self._streams.find(numbers[row : row + 1])[0] < 0:
                 self._meet(numbers[row:], np.nan)
                 row, at = self._advance(numbers, points, columns, row, at)
             return row, at
 
-        rows, tags, signs, whose = collected(fill, len(numbers), self._rate, np.int64)
+        types = (*ROW_CHANGES, np.int64)
+        rows, tags, signs, whose = filled_columns(fill, len(numbers), self._rate, types)
         return Crossings(rows, whose, self._ids_of(tags), signs)
 
     # --- parts
 
-    def _tags(self, slots: Slots) -> Integers:
+    def _tags(self, slots: Small) -> Integers:
         return self._boxes.ids[slots] if self.dims == 1 else slots.astype(np.int64)
 
     def _ids_of(self, tags: Integers) -> Integers:
         return tags if self.dims == 1 else self._boxes.ids[tags]
 
-    def _borders_of(self, slots: Slots) -> Borders:
-        return build(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
+    def _borders_of(self, slots: Small) -> Borders:
+        return build_borders(self._boxes.lo[slots], self._boxes.hi[slots], self._tags(slots))
 
     def _from_nowhere(self, borders: Borders) -> Crossings:
         """What all streams cross if these borders come."""
         slots = self._streams.living()
         values = self._streams.left[slots]
-        return self._found(borders, slots, np.full_like(values, np.inf), values)
+        return self._crossed(borders, slots, np.full_like(values, np.inf), values)
 
-    def _to_nowhere(self, borders: Borders, slots: Slots) -> Crossings:
+    def _to_nowhere(self, borders: Borders, slots: Small) -> Crossings:
         """What these streams cross if these borders go, or if they do."""
         values = self._streams.left[slots]
-        return self._found(borders, slots, values, np.full_like(values, np.inf))
+        return self._crossed(borders, slots, values, np.full_like(values, np.inf))
 
-    def _found(self, borders: Borders, slots: Slots, old: Doubles, new: Doubles) -> Crossings:
+    def _crossed(self, borders: Borders, slots: Small, old: Doubles, new: Doubles) -> Crossings:
         if self.dims == 1:
-            found = crossings(borders, old.reshape(-1), new.reshape(-1), self._steps)
+            changes = crossings(borders, old.reshape(-1), new.reshape(-1), self._steps)
         else:
-            found = crossings_of_boxes(borders, self._boxes.rows, old, new, self._steps)
-        return self._by_no_row(slots, found, self._ids_of(found[1]))
+            changes = crossings_of_boxes(borders, self._boxes.rows, old, new, self._steps)
+        return self._by_no_row(slots, changes, self._ids_of(changes[1]))
 
     def _advance(
-        self, numbers: Integers, points: Doubles, columns: Columns, row: int, at: int
+        self, numbers: Integers, points: Doubles, columns: CrossingColumns, row: int, at: int
     ) -> tuple[int, int]:
         table = self._streams
         streams = Streams(table.hash, table.rows, table.ids)
@@ -156,17 +158,17 @@ class BorderIndex(Monitor):
         return _advance_boxes(borders, boxes, steps, streams, numbers, points, columns, row, at)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _advance(
     borders: Borders,
     steps: Steps,
     streams: Streams,
     numbers: Integers,
     values: Doubles,
-    columns: Columns,
+    columns: CrossingColumns,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Rows of one dimension, until they end, a stream is not known, or there may be no room.
 
     A group of rows at a time: values that stay in their segments are done at once; for the others
@@ -206,13 +208,11 @@ def _advance(
 
 
 @leaf(forceinline=True)
-def _look_up(
-    table: Slots, kept: Doubles, ids: Integers, numbers: Integers, slots: Integers
-) -> int:  # pragma: no cover - compiled
+def _look_up(table: Small, kept: Doubles, ids: Integers, numbers: Integers, slots: Integers) -> int:
     """The slots of a group of streams, before the first that is not known; how many they are."""
     width = kept.shape[1]
     for i in range(len(numbers)):
-        slots[i] = place_of(table, numbers[i])
+        slots[i] = hash_place(table, numbers[i])
         prefetch(table, slots[i])
     for i in range(len(numbers)):
         prefetch(kept, max(table[slots[i]], 0) * width)
@@ -226,7 +226,7 @@ def _look_up(
     return len(numbers)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _advance_boxes(
     borders: Borders,
     boxes: Doubles,
@@ -234,10 +234,10 @@ def _advance_boxes(
     streams: Streams,
     numbers: Integers,
     values: Doubles,
-    columns: Columns,
+    columns: CrossingColumns,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """The same for rows of several dimensions, one after the other."""
     table, kept, ids = streams
     dims = values.shape[1]
@@ -273,9 +273,7 @@ def _advance_boxes(
 
 
 @leaf()
-def _set_segments(
-    borders: Borders, stream: Doubles, new: Doubles
-) -> None:  # pragma: no cover - compiled
+def _set_segments(borders: Borders, stream: Doubles, new: Doubles) -> None:
     """The borders around a new value, in the dimensions in which it is not between the old ones."""
     dims = len(new)
     for k in range(dims):
@@ -289,8 +287,8 @@ def _set_segments(
                 _narrow(borders, run, new[k], stream, dims + k, 2 * dims + k)
 
 
-@nb.njit(cache=True, nogil=True)
-def _narrow_all(borders: Borders, kept: Doubles) -> None:  # pragma: no cover - compiled
+@kernel
+def _narrow_all(borders: Borders, kept: Doubles) -> None:
     """Segments of all streams end at these borders too."""
     dims = len(borders.runs)
     for i in range(len(kept)):
@@ -301,9 +299,7 @@ def _narrow_all(borders: Borders, kept: Doubles) -> None:  # pragma: no cover - 
 
 
 @leaf()
-def _narrow(
-    borders: Borders, run: Int, value: float, stream: Doubles, low: Int, high: Int
-) -> None:  # pragma: no cover - compiled
+def _narrow(borders: Borders, run: Int, value: float, stream: Doubles, low: Int, high: Int) -> None:
     """Raise stream[low] and lower stream[high] to the borders of a run around the value."""
     keys, place = borders.keys, rank(borders, run, value)
     if place > borders.runs[run, BEGIN]:

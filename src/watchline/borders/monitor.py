@@ -11,10 +11,17 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from watchline.border.search import Crossings, Found
+from watchline.borders.step import Crossings, RowChanges
 from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery, UnknownStream
-from watchline.index.base import checked_boxes, checked_ids, checked_points, whole_numbers
-from watchline.index.table import BoxTable, Doubles, Integers, Slots, SlotTable
+from watchline.index import (
+    BoxTable,
+    SlotTable,
+    checked_boxes,
+    checked_ids,
+    checked_points,
+    whole_numbers,
+)
+from watchline.kernels.arrays import Doubles, Integers, Small
 
 
 def checked_dims(dims: int) -> int:
@@ -62,9 +69,9 @@ class Monitor(ABC):
         numbers, points = whole_numbers(streams, "streams"), checked_points(values, self.dims)
         if len(numbers) != len(points):
             raise InvalidRange(f"there are {len(numbers)} streams and {len(points)} values")
-        found = self._moved(numbers, points)
-        self._rate = len(found) / max(len(numbers), 1)
-        return found
+        crossings = self._moved(numbers, points)
+        self._rate = len(crossings) / max(len(numbers), 1)
+        return crossings
 
     def forget(self, streams: npt.ArrayLike) -> Crossings:
         """Drop streams; the queries that they were in."""
@@ -99,11 +106,11 @@ class Monitor(ABC):
         """The bytes of the arrays besides the tables."""
 
     @abstractmethod
-    def _opened(self, slots: Slots) -> Crossings:
+    def _opened(self, slots: Small) -> Crossings:
         """Take in the boxes that now stand in these slots of the table."""
 
     @abstractmethod
-    def _closed(self, slots: Slots) -> Crossings:
+    def _closed(self, slots: Small) -> Crossings:
         """Drop the boxes of these slots; the table still holds them."""
 
     @abstractmethod
@@ -111,7 +118,7 @@ class Monitor(ABC):
         """Rows of streams, which may be new, and values, which may be nowhere."""
 
     @abstractmethod
-    def _left(self, slots: Slots) -> Crossings:
+    def _left(self, slots: Small) -> Crossings:
         """Drop the streams of these slots; the table still holds them."""
 
     @abstractmethod
@@ -127,7 +134,7 @@ class Monitor(ABC):
         rest = np.full((len(new), self._streams.right.shape[1]), more)
         self._streams.add(new, np.full((len(new), self.dims), np.inf), rest)
 
-    def _by_no_row(self, slots: Slots, found: Found, ids: Integers) -> Crossings:
-        """What was found for the streams of these slots, by no row of a call."""
-        rows, _, signs = found
+    def _by_no_row(self, slots: Small, changes: RowChanges, ids: Integers) -> Crossings:
+        """The crossings of the streams of these slots, caused by no row of a call."""
+        rows, _, signs = changes
         return Crossings(np.full(len(rows), -1), self._streams.ids[slots[rows]], ids, signs)

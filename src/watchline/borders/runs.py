@@ -34,13 +34,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from watchline.border.block import LANES
-from watchline.index.grid import HUGEST, TINIEST
-from watchline.index.table import Doubles, Int, Integers, Slots
-from watchline.kernels import inner, leaf, outer_leaf
+from watchline.index import HUGEST, TINIEST
+from watchline.kernels.arrays import Doubles, Int, Integers, Small
+from watchline.kernels.blocks import LANES
+from watchline.kernels.compiled import inner, kernel, leaf, outer_leaf
 
 # Entries of a block: checkpoints are only at the first one of a block.
 SHIFT = 6
@@ -57,11 +56,11 @@ class Borders(NamedTuple):
     others: Doubles
     tags: Integers
     # Entries before each bucket of equal width.
-    guide: Slots
+    guide: Small
     # For each block: the last one that has a checkpoint, and where its members begin.
-    latest: Slots
-    firsts: Slots
-    members: Slots
+    latest: Small
+    firsts: Small
+    members: Small
     # For each run: where it begins and ends, its guide, buckets, blocks, members.
     runs: Integers
     # For each run: where its buckets begin, and their number in a unit.
@@ -92,7 +91,7 @@ WALK = Steps(2**62, 0.0)
 STABS = Steps(0, 0.0)
 
 
-def build(lo: Doubles, hi: Doubles, tags: Integers) -> Borders:
+def build_borders(lo: Doubles, hi: Doubles, tags: Integers) -> Borders:
     """One generation of these checked boxes (n, d); zeros have one sign."""
     size = 2 * len(tags)
     entries = room(size * lo.shape[1])
@@ -122,10 +121,10 @@ def finished(keys: Doubles, others: Doubles, tags: Integers, ends: Integers) -> 
     return borders._replace(members=borders.members[:used].copy())
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _furnished(
     keys: Doubles, others: Doubles, tags: Integers, ends: Integers
-) -> tuple[Borders, int]:  # pragma: no cover - compiled
+) -> tuple[Borders, int]:
     """Borders with room for all members there could be, and how many there are."""
     dims = len(ends) - 1
     runs, axes = np.zeros((dims, 6), dtype=np.int64), np.zeros((dims, 2))
@@ -151,7 +150,7 @@ def _furnished(
 
 
 @inner
-def _axis(keys: Doubles) -> tuple[float, float]:  # pragma: no cover - compiled
+def _axis(keys: Doubles) -> tuple[float, float]:
     """Where buckets of one width begin, as many as there are keys, and their number in a unit."""
     first, last = 0, len(keys) - 1
     while first <= last and keys[first] == -np.inf:
@@ -165,9 +164,7 @@ def _axis(keys: Doubles) -> tuple[float, float]:  # pragma: no cover - compiled
 
 
 @leaf(forceinline=True)
-def bucket_of(
-    start: float, inverse: float, buckets: Int, value: float
-) -> Int:  # pragma: no cover - compiled
+def bucket_of(start: float, inverse: float, buckets: Int, value: float) -> Int:
     """A number that never decreases with the value, whatever the arithmetic rounds."""
     scaled = (value - start) * inverse
     if not scaled > 0.0:
@@ -176,7 +173,7 @@ def bucket_of(
 
 
 @inner
-def _fill_guide(borders: Borders, run: int) -> None:  # pragma: no cover - compiled
+def _fill_guide(borders: Borders, run: int) -> None:
     keys, guide = borders.keys, borders.guide
     begin, end, first, buckets = borders.runs[run, :4]
     start, inverse = borders.axes[run]
@@ -192,7 +189,7 @@ def _fill_guide(borders: Borders, run: int) -> None:  # pragma: no cover - compi
 
 
 @inner
-def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: no cover - compiled
+def _set_checkpoints(borders: Borders, run: int, used: int) -> int:
     """At a block when no more queries are open than entries have passed; where the members end."""
     keys, others, members = borders.keys, borders.others, borders.members
     latest, firsts = borders.latest, borders.firsts
@@ -221,7 +218,7 @@ def _set_checkpoints(borders: Borders, run: int, used: int) -> int:  # pragma: n
 
 
 @outer_leaf(forceinline=True)
-def rank(borders: Borders, run: Int, value: float) -> Int:  # pragma: no cover - compiled
+def rank(borders: Borders, run: Int, value: float) -> Int:
     """The position after the last key <= value.
 
     The last few keys are compared without a branch, as nobody can tell how the comparison will end.

@@ -1,20 +1,17 @@
-"""The search of steps from old to new values: one row, many rows, and the room for what they find.
+"""The search of steps from old to new values: one row, and many rows.
 
-See lists.py for what is searched and why. A row is answered whole or not at all: if there may be no
+See runs.py for what is searched and why. A row is answered whole or not at all: if there may be no
 room for it, the kernel ends before it, and goes on with larger arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
-from watchline.border.block import LANES, Signs, walk_block
-from watchline.border.lists import (
+from watchline.borders.runs import (
     AUTO,
     BEGIN,
     BLOCKS,
@@ -28,17 +25,17 @@ from watchline.border.lists import (
     bucket_of,
     rank,
 )
-from watchline.index.table import Doubles, Int, Integers
-from watchline.index.vector import prefetch
-from watchline.kernels import leaf
+from watchline.kernels.arrays import Doubles, Int, Integers, Signs
+from watchline.kernels.blocks import LANES, walk_block
+from watchline.kernels.buffers import filled_columns
+from watchline.kernels.compiled import kernel, leaf
+from watchline.kernels.simd import prefetch
 
 # Below every finite number or the least of them, so that a segment that ends there has no -inf.
 LEAST = -np.finfo(np.float64).max
 
 # Rows whose memory is fetched ahead together.
 GROUP = 32
-# Crossings a row that a call has room for at first.
-MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class Crossings:
         return len(self.ids)
 
 
-class Columns(NamedTuple):
+class CrossingColumns(NamedTuple):
     """What rows have found, and where kernels write it; `LANES` more than is in use."""
 
     rows: Integers
@@ -65,37 +62,48 @@ class Columns(NamedTuple):
     signs: Signs
 
 
-Found = tuple[Integers, Integers, Signs]
+class ValueStep(NamedTuple):
+    """A row of a stream, and the values between which it steps in one dimension."""
+
+    row: Int
+    stream: Int
+    old: float
+    new: float
+
+
+# Rows, tags and signs, and the types of these columns.
+RowChanges = tuple[Integers, Integers, Signs]
+ROW_CHANGES = (np.int64, np.int64, np.int8)
 
 
 # --- many rows
 
 
-def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> Found:
+def crossings(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> RowChanges:
     """Rows, tags and signs of the steps from old[i] to new[i], float64 (m,); +inf is nowhere."""
 
     def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
-        return _cross_rows(borders, steps, old, new, Columns(room[0], *room), row, at)
+        return _cross_rows(borders, steps, old, new, CrossingColumns(room[0], *room), row, at)
 
-    return collected(fill, len(old), 1.0)
+    return filled_columns(fill, len(old), 1.0, ROW_CHANGES)
 
 
 def crossings_of_boxes(
     borders: Borders, boxes: Doubles, old: Doubles, new: Doubles, steps: Steps = AUTO
-) -> Found:
+) -> RowChanges:
     """The same for (m, d) values: a tag is a row of `boxes`, which begins with d lower bounds and d
     upper ones. A value that is nowhere is +inf in every dimension."""
 
     def fill(room: list[Any], row: int, at: int) -> tuple[int, int]:
-        return _cross_box_rows(borders, boxes, steps, old, new, Columns(room[0], *room), row, at)
+        return _cross_box_rows(
+            borders, boxes, steps, old, new, CrossingColumns(room[0], *room), row, at
+        )
 
-    return collected(fill, len(old), 1.0)
+    return filled_columns(fill, len(old), 1.0, ROW_CHANGES)
 
 
-@nb.njit(cache=True, nogil=True)
-def entries_read(
-    borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO
-) -> int:  # pragma: no cover - compiled
+@kernel
+def entries_read(borders: Borders, old: Doubles, new: Doubles, steps: Steps = AUTO) -> int:
     """How many entries the crossings of the steps from old[i] to new[i], float64 (m, d), read."""
     total, dims = 0, old.shape[1]
     for i in range(len(old)):
@@ -115,42 +123,16 @@ def entries_read(
     return total
 
 
-# Answers rows from `row` on into the columns from `at` on; gives the next row and the next place.
-Fill = Callable[..., tuple[int, int]]
-
-
-def collected(fill: Fill, count: int, rate: float, *more: Any) -> Any:
-    """All rows, in columns that grow, and `more` columns of these types after them; `rate` is the
-    guess of what a row finds."""
-    types = np.int64, np.int64, np.int8, *more
-    columns = [np.empty(int(count * min(rate, MOST) * 1.2) + 1_024, t) for t in types]
-    row, at = fill(columns, 0, 0)
-    while row < count:
-        # Never by less than a half: a row that needs more than there is will find it in the end.
-        # Never by much more than there is: one row may find what no other does.
-        size = len(columns[0])
-        left = int((count - row) * (at + 1) / (row + 1) * 1.1)
-        size += min(max(size // 2, left), 4 * size)
-        larger = [np.empty(size, t) for t in types]
-        for column, kept in zip(larger, columns, strict=True):
-            column[:at] = kept[:at]
-        columns = larger
-        row, at = fill(columns, row, at)
-    for column in columns:
-        column.resize(at, refcheck=False)
-    return tuple(columns)
-
-
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _cross_rows(
     borders: Borders,
     steps: Steps,
     old: Doubles,
     new: Doubles,
-    columns: Columns,
+    columns: CrossingColumns,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     for group in range(row, len(old), GROUP):
         last = min(group + GROUP, len(old))
         fetch_steps(borders, 0, old[group:last], new[group:last], last - group)
@@ -163,17 +145,17 @@ def _cross_rows(
     return len(old), at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _cross_box_rows(
     borders: Borders,
     boxes: Doubles,
     steps: Steps,
     old: Doubles,
     new: Doubles,
-    columns: Columns,
+    columns: CrossingColumns,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     step = np.empty((2, old.shape[1]))
     for i in range(row, len(old)):
         step[0], step[1] = old[i], new[i]
@@ -188,9 +170,7 @@ def _cross_box_rows(
 
 
 @leaf(forceinline=True)
-def fetch_steps(
-    borders: Borders, k: Int, olds: Doubles, news: Doubles, count: Int
-) -> None:  # pragma: no cover - compiled
+def fetch_steps(borders: Borders, k: Int, olds: Doubles, news: Doubles, count: Int) -> None:
     """Ask for what some steps in dimension k will read in the first generation, the largest."""
     if k >= len(borders.runs):
         return
@@ -216,9 +196,9 @@ def cross(
     stream: Int,
     old: float,
     new: float,
-    columns: Columns,
+    columns: CrossingColumns,
     at: Int,
-) -> tuple[Int, float, float]:  # pragma: no cover - compiled
+) -> tuple[Int, float, float]:
     """The crossings of one step in one dimension, from place `at` on; the next place (-1: there may
     be no room), and the borders around the new value: no query begins or ends inside [low, high).
     """
@@ -231,10 +211,11 @@ def cross(
             low = max(low, keys[there - 1])
         if there < runs[run, END]:
             high = min(high, keys[there])
+        step = ValueStep(row, stream, old, new)
         if abs(there - here) <= steps.walk:
-            at = _walk(borders, row, stream, old, new, here, there, columns, at)
+            at = _walk(borders, step, here, there, columns, at)
         else:
-            at = _leap(borders, steps, run, row, stream, old, new, here, there, columns, at)
+            at = _leap(borders, steps, run, step, here, there, columns, at)
         if at < 0:
             break
     return at, low, high
@@ -242,21 +223,14 @@ def cross(
 
 @leaf(forceinline=True)
 def _walk(
-    borders: Borders,
-    row: Int,
-    stream: Int,
-    old: float,
-    new: float,
-    here: Int,
-    there: Int,
-    columns: Columns,
-    at: Int,
-) -> Int:  # pragma: no cover - compiled
+    borders: Borders, step: ValueStep, here: Int, there: Int, columns: CrossingColumns, at: Int
+) -> Int:
     """The entries between two ranks, a block at a time.
 
     Upwards an other border beyond both values is of a query that is entered, downwards of one that
     is left; one before both the other way round. Blocks in which all stay are most.
     """
+    row, stream, old, new = step
     tags, signs = columns.tags, columns.signs
     i, end = min(here, there), max(here, there)
     if at + end - i + LANES > len(tags):
@@ -285,19 +259,17 @@ def _leap(
     borders: Borders,
     steps: Steps,
     run: Int,
-    row: Int,
-    stream: Int,
-    old: float,
-    new: float,
+    step: ValueStep,
     here: Int,
     there: Int,
-    columns: Columns,
+    columns: CrossingColumns,
     at: Int,
-) -> Int:  # pragma: no cover - compiled
+) -> Int:
     """A long step: by two stabs, unless they read more than a walk."""
+    row, stream, old, new = step
     read = _read(borders, run, old, here) + _read(borders, run, new, there)
     if read * steps.price >= abs(there - here):
-        return _walk(borders, row, stream, old, new, here, there, columns, at)
+        return _walk(borders, step, here, there, columns, at)
     if at + read + LANES > len(columns.tags):
         return -1
     begin = at
@@ -311,9 +283,7 @@ def _leap(
 
 
 @leaf()
-def _read(
-    borders: Borders, run: Int, value: float, place: Int
-) -> Int:  # pragma: no cover - compiled
+def _read(borders: Borders, run: Int, value: float, place: Int) -> Int:
     """The entries that a stab of the value of this rank looks at."""
     if value == np.inf:
         return 0
@@ -333,7 +303,7 @@ def _stab(
     place: Int,
     tags: Integers,
     at: Int,
-) -> Int:  # pragma: no cover - compiled
+) -> Int:
     """The queries that contain one value, of this rank, and not the other: among the members of the
     checkpoint before it, and the lower borders from there on."""
     if inside == np.inf:
@@ -363,9 +333,9 @@ def cross_boxes(
     row: Int,
     stream: Int,
     step: Doubles,
-    columns: Columns,
+    columns: CrossingColumns,
     at: Int,
-) -> Int:  # pragma: no cover - compiled
+) -> Int:
     """The crossings of one step in several dimensions, from place `at` on; -1: no room.
 
     `step` has the old value, then the new one.
@@ -380,10 +350,11 @@ def cross_boxes(
             continue
         here = rank(borders, run, old)
         there = rank(borders, run, new)
+        one = ValueStep(row, stream, old, new)
         if abs(there - here) <= steps.walk:
-            end = _walk(borders, row, stream, old, new, here, there, columns, at)
+            end = _walk(borders, one, here, there, columns, at)
         else:
-            end = _leap(borders, steps, run, row, stream, old, new, here, there, columns, at)
+            end = _leap(borders, steps, run, one, here, there, columns, at)
         if end < 0:
             return end
         at = _cross_check(boxes, k, step, columns, at, end)
@@ -392,8 +363,8 @@ def cross_boxes(
 
 @leaf(forceinline=True)
 def _cross_check(
-    boxes: Doubles, k: Int, step: Doubles, columns: Columns, at: Int, end: Int
-) -> Int:  # pragma: no cover - compiled
+    boxes: Doubles, k: Int, step: Doubles, columns: CrossingColumns, at: Int, end: Int
+) -> Int:
     """Keep the candidates of dimension k, from `at` to `end`, that really cross; the next place.
 
     What is entered contains the new value, what is left the old one; and in the dimensions before k

@@ -9,7 +9,6 @@ mending.py  checking a catalog's files, and mending them
 codec.py    the model as JSON
 answering.py  which queries a call answers, and what is told about the others
 selecting.py  the columns that all queries of a call select
-explain.py  EXPLAIN QUERY
 """
 
 from watchline.catalog.answering import Call, Unanswered, all_ids, unanswered, warn_unanswered

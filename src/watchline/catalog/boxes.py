@@ -15,11 +15,11 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange
+from watchline.kernels.arrays import Array, Doubles, Integers, Mask
 from watchline.model import (
     INF,
     MAX_BIGINT,
@@ -40,9 +40,6 @@ from watchline.model import (
     in_range,
     micros_of,
 )
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ def _pair(attribute: Attribute, bounds: Any) -> tuple[Any, Any]:
     return bounds[0], bounds[1]
 
 
-def _spread(attribute: Attribute, values: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+def _spread(attribute: Attribute, values: Array, n: int) -> Array:
     """One value per query; a single value stands for all."""
     if values.ndim > 1 or values.size not in (1, n):
         raise InvalidQuery(
@@ -187,7 +184,7 @@ def _spread(attribute: Attribute, values: npt.NDArray[Any], n: int) -> npt.NDArr
     return np.broadcast_to(values.reshape(-1), (n,))
 
 
-def _numbers(attribute: Attribute, values: Any, kinds: str) -> npt.NDArray[Any]:
+def _numbers(attribute: Attribute, values: Any, kinds: str) -> Array:
     """The bounds as an array of one of these NumPy kinds; `O` where only Python is exact."""
     if not isinstance(values, np.ma.MaskedArray):
         array = np.asarray(values)
@@ -269,7 +266,7 @@ def _from_doubles(attribute: Attribute, values: Doubles, below: bool) -> Integer
     return np.where(finite, inner.astype(np.int64) - below, MAX_BIGINT if below else MIN_BIGINT)
 
 
-def _microseconds(attribute: Attribute, times: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _microseconds(attribute: Attribute, times: Array) -> Array:
     """Times of any unit, rounded up to whole microseconds."""
     if np.isnat(times).any():
         raise InvalidRange(f"a bound of {attribute.name!r} is no time (NaT)")
@@ -292,7 +289,7 @@ def _key_array(attribute: Attribute, values: Any, n: int) -> pa.Array:
     return array
 
 
-def _check_order(attribute: Attribute, ids: pa.Array, bad: npt.NDArray[np.bool_]) -> None:
+def _check_order(attribute: Attribute, ids: pa.Array, bad: Mask) -> None:
     if bad.any():
         i = int(np.argmax(bad))
         raise InvalidRange(
@@ -301,7 +298,7 @@ def _check_order(attribute: Attribute, ids: pa.Array, bad: npt.NDArray[np.bool_]
         )
 
 
-def _columns(arrays: Sequence[npt.NDArray[Any]], n: int, dtype: Any) -> npt.NDArray[Any]:
+def _columns(arrays: Sequence[Array], n: int, dtype: Any) -> Array:
     if not arrays:
         return np.empty((n, 0), dtype=dtype)
     return np.ascontiguousarray(np.stack(arrays, axis=1), dtype=dtype)

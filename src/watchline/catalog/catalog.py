@@ -13,16 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline import hooks, sql
+from watchline import sql
 from watchline.catalog import codec
 from watchline.catalog.answering import named
 from watchline.catalog.boxes import block_of
-from watchline.catalog.explain import explain
 from watchline.catalog.log import SCHEMA, Conflict, DeltaLog, Log, MemoryLog
 from watchline.catalog.state import (
     Commit,
@@ -47,6 +46,9 @@ from watchline.errors import (
     WatchlineError,
 )
 from watchline.model import Emit, Stream
+
+if TYPE_CHECKING:
+    from watchline.explain import PlanLines
 
 ATTEMPTS = 200
 FRESH = 2.0  # seconds
@@ -93,7 +95,7 @@ class Catalog:
         self._lock = threading.RLock()
         self._seen = 0.0
         self._alone = False
-        self._planned: tuple[tuple[int, str, Emit], hooks.PlanLines] | None = None
+        self._planned: tuple[tuple[int, str, Emit], PlanLines] | None = None
         self._refresh()
 
     # --- reading
@@ -118,9 +120,11 @@ class Catalog:
         return self._at(version).queries()
 
     def streams(self, version: int | None = None) -> list[Stream]:
+        """The streams of a version, of the newest one if none is given."""
         return list(self._at(version).streams.values())
 
     def stream(self, name: str, version: int | None = None) -> Stream:
+        """The stream of this name; `UnknownStream` if the version has none."""
         return _stream(self._at(version), name)
 
     def changes(self, after: int, upto: int | None = None) -> list[Commit]:
@@ -133,22 +137,21 @@ class Catalog:
 
     def explain(self, query_id: str, version: int | None = None) -> str:
         """How Watchline understands a query, how it finds its rows, and what that costs."""
+        # The engines stand above the catalog, so they are loaded when a query is explained.
+        from watchline import explain as explaining
+
         state = self._at(version)
         queries = state.queries()
         found = queries.find(check_id(query_id))
         if found is None:
             raise _unknown_query(state, query_id)
         query = queries[query_id]
-        lines = explain(found, state.streams)
+        lines = explaining.description(found, state.streams)
         # A plan is of all queries of the stream, or of all joins, so the latest is kept.
         key = (state.version, "" if query.is_join else query.stream, query.emit)
         with self._lock:
             if self._planned is None or self._planned[0] != key:
-                if query.is_join:
-                    made = hooks.join_planner(queries)
-                else:
-                    made = hooks.planner(queries, state.streams[query.stream], query.emit)
-                self._planned = key, made
+                self._planned = key, explaining.planner(queries, query, state.streams)
             lines += self._planned[1](query_id)
         return "\n".join(lines)
 
@@ -202,7 +205,7 @@ class Catalog:
 
         def plan(state: State, version: int) -> pa.Table:
             nonlocal last
-            draft = _Draft(state)
+            draft = _PendingCommit(state)
             for syntax in syntaxes:
                 last = sql.bind(syntax, draft.streams)
                 if not draft.command(last) and syntax is not syntaxes[-1]:
@@ -337,7 +340,7 @@ def opened_catalog(catalog: CatalogLike) -> Catalog:
     return Catalog.of(catalog)
 
 
-class _Draft:
+class _PendingCommit:
     """The state as it would be after some commands, and the rows that make it so."""
 
     def __init__(self, state: State):

@@ -173,6 +173,12 @@ class DeltaLog:
         if self.folder is not None:
             self._check_folder(self.folder, create)
         if not DeltaTable.is_deltatable(self._uri, self._options):
+            if self._guard is not None and self._guard.recorded(None) is not None:
+                raise CatalogDamaged(
+                    f"{self.name} has lost all entries of its log, and a new catalog would begin"
+                    " again with version 1: run `watchline catalog check`, restore _delta_log from"
+                    " a copy, or name a new folder"
+                )
             if not create:
                 raise CatalogMissing(f"there is no catalog at {self.name}")
             self._create()

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from watchline.catalog import check, repair
-from watchline.cli.shared import Command, catalog_option, catalog_path, json_option
+from watchline.cli.shared import Command, Group, catalog_option, catalog_path, json_option
 
 # The exit code of a check that found damage; a user's mistake has 2.
 DAMAGE = 1
 
 
-@click.group("catalog")
+@click.group("catalog", cls=Group)
 def catalog_group() -> None:
     """Check and repair the files of a catalog."""
 

@@ -17,18 +17,19 @@ import click
 
 from watchline import sql
 from watchline.catalog import Catalog, Queries
-from watchline.cli.catalog import catalog_group
-from watchline.cli.run import replay, run
+from watchline.cli.catalog_commands import catalog_group
+from watchline.cli.run import replay_command, run_command
 from watchline.cli.shared import (
     CATALOG_HELP,
     Command,
+    Group,
     catalog_option,
     catalog_path,
     json_option,
 )
 from watchline.errors import CatalogMissing, InvalidQuery, UnknownQuery
 from watchline.model import Query, Stream, interval_sql, name_sql, shortened
-from watchline.sql.syntax import DropSyntax, QuerySyntax, StreamSyntax
+from watchline.sql import DropSyntax, QuerySyntax, StreamSyntax
 
 file_option = click.option(
     "--file",
@@ -43,7 +44,9 @@ def _open(catalog: str | None, create: bool = False) -> Catalog:
     return Catalog(catalog_path(catalog), create=create)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.option("--catalog", metavar="PATH", envvar="WATCHLINE_CATALOG", help=CATALOG_HELP)
 @click.version_option(package_name="watchline")
 def cli(catalog: str | None) -> None:
@@ -58,17 +61,17 @@ def cli(catalog: str | None) -> None:
     """
 
 
-cli.add_command(run)
-cli.add_command(replay)
+cli.add_command(run_command)
+cli.add_command(replay_command)
 cli.add_command(catalog_group)
 
 
-@cli.group()
+@cli.group(cls=Group)
 def query() -> None:
     """Register, drop, list and explain queries."""
 
 
-@cli.group()
+@cli.group(cls=Group)
 def stream() -> None:
     """Declare, drop and list streams."""
 
@@ -294,12 +297,12 @@ def execute(statement: tuple[str, ...], file: Any, as_json: bool, catalog: str |
     before = opened.version
     version = opened.execute(text)
     done = f"{len(syntaxes):,} statements" if len(syntaxes) != 1 else "1 statement"
-    told = (
+    outcome = (
         f"ran {done} (version {version})"
         if version > before
         else f"nothing to do (version {version})"
     )
-    _report({"version": version, "statements": len(syntaxes)}, told, as_json)
+    _report({"version": version, "statements": len(syntaxes)}, outcome, as_json)
 
 
 # --- output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -30,7 +31,7 @@ watchline run alerts.toml --json | jq .changes
 )
 @click.argument("file", type=click.Path())
 @json_option
-def run(file: str, as_json: bool) -> None:
+def run_command(file: str, as_json: bool) -> None:
     """Run a stream described in a TOML file until it ends, or until Ctrl-C or SIGTERM.
 
     \b
@@ -65,7 +66,7 @@ def _run(file: str, as_json: bool, stop: Stop) -> None:
         with plain_warnings():
             query = stop.call(lambda: spark_job.start(session, job, catalog))
         click.echo(f"running {', '.join(job.sources)} from {file}; Ctrl-C stops", err=True)
-        _follow(query, stop, _Display(as_json, job.found))
+        _follow(query, stop, _Display(as_json, job.result_name))
 
 
 def _follow(query: Any, stop: Stop, show: _Display) -> None:
@@ -88,7 +89,7 @@ def _follow(query: Any, stop: Stop, show: _Display) -> None:
 @click.command("replay", cls=Command, examples="watchline replay alerts.toml")
 @click.argument("file", type=click.Path())
 @json_option
-def replay(file: str, as_json: bool) -> None:
+def replay_command(file: str, as_json: bool) -> None:
     """Run the same over stored data, once, as a batch. The sink must be new."""
     job = load(file)
     catalog = _opened(job)
@@ -123,14 +124,17 @@ def _replay(job: Job, catalog: Catalog, as_json: bool, stop: Stop) -> None:
             if not stop.asked.is_set():
                 raise
             # Spark's word for what we have cancelled.
-            raise _Broken("stopped: what the sink has is not complete; delete it") from None
+            rest = "what the sink has is not complete; delete it"
+            if job.sink.path and "://" not in job.sink.path and not os.path.exists(job.sink.path):
+                rest = "nothing was written"
+            raise _Broken(f"stopped: {rest}") from None
     seconds = time.monotonic() - start
     if as_json:
-        told = {job.found: counts[job.found], "seconds": round(seconds, 3)}
-        click.echo(json.dumps(told | {k: v for k, v in counts.items() if k not in told}))
+        record = {job.result_name: counts[job.result_name], "seconds": round(seconds, 3)}
+        click.echo(json.dumps(record | {k: v for k, v in counts.items() if k not in record}))
     else:
-        rows, found = f"{counts['rows']:,} rows", f"{counts[job.found]:,} {job.found}"
-        click.echo(f"{found} in {seconds:.1f} s from {rows}{_dropped(counts, ', ')}")
+        rows, results = f"{counts['rows']:,} rows", f"{counts[job.result_name]:,} {job.result_name}"
+        click.echo(f"{results} in {seconds:.1f} s from {rows}{_dropped(counts, ', ')}")
 
 
 def _opened(job: Job) -> Catalog:
@@ -185,24 +189,24 @@ _OF_NOW = ("unanswered", "waiting")
 
 def _dropped(counts: Mapping[str, Any], separator: str) -> str:
     """What was not processed or not answered, in words; rejected rows with their reasons."""
-    told = ""
+    words = ""
     for name in (*_OF_BATCH, *_OF_NOW):
         if number := counts.get(name):
-            told += f"{separator}{number:,} {name.replace('_', ' ')}"
+            words += f"{separator}{number:,} {name.replace('_', ' ')}"
             if name == "rejected" and (reasons := counts.get("rejected_by")):
                 most = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
-                told += f" ({', '.join(f'{n:,} {reason}' for reason, n in most)})"
-    return told
+                words += f" ({', '.join(f'{n:,} {reason}' for reason, n in most)})"
+    return words
 
 
 class _Display:
     """A live line on a terminal, one line per batch into a pipe."""
 
-    def __init__(self, as_json: bool, found: str):
+    def __init__(self, as_json: bool, result_name: str):
         self._json = as_json
-        self._found = found
+        self._result_name = result_name
         self._live = sys.stdout.isatty() and not as_json
-        self.rows = self.found = self.count = 0
+        self.rows = self.results = self.count = 0
         self._totals: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._start = time.monotonic()
@@ -210,7 +214,7 @@ class _Display:
     def batches(self, done: list[Any], last: int) -> int:
         for p in done:
             self.rows += p.rows
-            self.found += p.found
+            self.results += p.results
             self.count += 1
             self._add(p.metrics)
             last = max(last, p.batch)
@@ -225,12 +229,12 @@ class _Display:
 
     def _show(self, p: Any) -> None:
         if self._json:
-            told = {"batch": p.batch, "rows": p.rows, self._found: p.found}
-            told |= {"seconds": p.seconds, "rows_per_second": round(p.rate)}
-            click.echo(json.dumps(told | {k: v for k, v in p.metrics.items() if k not in told}))
+            record = {"batch": p.batch, "rows": p.rows, self._result_name: p.results}
+            record |= {"seconds": p.seconds, "rows_per_second": round(p.rate)}
+            click.echo(json.dumps(record | {k: v for k, v in p.metrics.items() if k not in record}))
             return
         line = (
-            f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.found:>9,} {self._found}"
+            f"batch {p.batch:>5}  {p.rows:>9,} rows  {p.results:>9,} {self._result_name}"
             f"  {p.seconds * 1e3:>7,.0f} ms  {p.rate:>11,.0f} rows/s"
         )
         line += _dropped(p.metrics, "  ")
@@ -242,7 +246,8 @@ class _Display:
             line += f", {100 * p.metrics.get('least', accuracy):.1f} % of the worst query"
         if self._live:
             click.echo(
-                f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.found:,} {self._found}", nl=False
+                f"\r\x1b[2K{line}  total {self.rows:,} rows, {self.results:,} {self._result_name}",
+                nl=False,
             )
         else:
             click.echo(line)
@@ -253,6 +258,6 @@ class _Display:
 
     def summary(self) -> str:
         seconds = time.monotonic() - self._start
-        rows, found = f"{self.rows:,} rows", f"{self.found:,} {self._found}"
+        rows, results = f"{self.rows:,} rows", f"{self.results:,} {self._result_name}"
         dropped = _dropped({**self._totals, "rejected_by": self._reasons}, ", ")
-        return f"{rows}, {found}, {self.count:,} batches in {seconds:.1f} s{dropped}"
+        return f"{rows}, {results}, {self.count:,} batches in {seconds:.1f} s{dropped}"

@@ -33,10 +33,10 @@ class Mistake(click.ClickException):
 
     def _record(self) -> dict[str, Any]:
         problem = getattr(self._error, "problem", self.message)
-        told = {"kind": type(self._error).__name__, "message": problem}
+        record = {"kind": type(self._error).__name__, "message": problem}
         if isinstance(self._error, QuerySyntaxError):
-            told |= {"line": self._error.line, "column": self._error.column}
-        return {"error": told}
+            record |= {"line": self._error.line, "column": self._error.column}
+        return {"error": record}
 
 
 @contextmanager
@@ -91,6 +91,18 @@ class Command(click.Command):
             with formatter.section("Examples"):
                 for line in self.examples.strip().splitlines():
                     formatter.write(f"  {line}\n")
+
+
+class Group(click.Group):
+    """Commands under one word; an unknown one is told as JSON where `--json` was given."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise (Mistake(error, True) if "--json" in args else error) from error
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -1,66 +1,67 @@
 """Query indexes: boxes in, and for each point the boxes that contain it. NumPy in, NumPy out.
 
-base.py        the protocol and its checks        result.py  what a search gives, room and threads
-table.py       the boxes by slot and by id        lists.py   many lists in one pool
-grid.py        values to cells                    tuning.py  how fine, by a cost model
-vector.py      instructions Numba does not offer
-constructs.py  what indexes of virtual constructs share
-cei.py         `cei` and `ui`                     ces.py     `ces`, `ugc` and `cells`
-anchored.py    `sci`, `lci` and `vcs`             islist.py  `islist`
-merging.py     attributes merged by counting      rebuilt.py arrays that are built anew
-ibs.py         `ibs`                              twophase.py `twophase`
-counting.py    `counting`                         choose.py  `auto`
-spatialjoin.py `spatialjoin`                      mlgf.py    boxes as points, in pages
-hilbert.py     rows in proximity order            clusters.py rows and boxes by bits
-hits.py        bits to matches                    scan.py    `scan`
-formulas.py    the papers' counts and bounds
+base.py         the protocol and its checks      result.py       what a search gives, room, threads
+table.py        the boxes by slot and by id      postings.py     many lists in one pool
+cells.py        values to cells                  tuning.py       how fine, by a cost model
+constructs.py   what indexes of virtual constructs share
+cei.py          `cei` and `ui`                   ces.py          `ces`, `ugc` and `cells`
+spatialjoin.py  `spatialjoin`                    clusters.py     rows and boxes by bits
+hilbert.py      rows in proximity order          hits.py         bits to matches
+codes.py        values and bounds as 16 bits     mlgf.py         boxes as points, in pages
+mlgf_search.py  pages and boxes near some values
+scan.py         `scan`                           choose.py       `auto`
+papers/         the rivals of the papers, loaded when one of their kinds is built
 """
 
 from __future__ import annotations
 
+import importlib
 from inspect import signature
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from watchline.errors import InvalidQuery
-from watchline.index.anchored import (
-    LogarithmicConstructIntervals,
-    SimpleConstructIntervals,
-    VirtualConstructSquares,
-)
-from watchline.index.base import Index, checked_boxes
-from watchline.index.cei import ContainmentEncodedIntervals, UnitIntervals
-from watchline.index.ces import ContainmentEncodedSquares, FixedCells, UnitGridCells
-from watchline.index.choose import AutoIndex
-from watchline.index.counting import CountingIndex
-from watchline.index.ibs import IntervalSearchTrees
-from watchline.index.islist import IntervalSkipList
+
+# What `wl.index` gives its users stands in `__all__`; the names repeated with `as` are for other
+# packages of Watchline.
+from watchline.index.base import Index
+from watchline.index.base import checked_boxes as checked_boxes
+from watchline.index.base import checked_ids as checked_ids
+from watchline.index.base import checked_points as checked_points
+from watchline.index.base import whole_numbers as whole_numbers
+from watchline.index.cells import HUGEST as HUGEST
+from watchline.index.cells import TINIEST as TINIEST
 from watchline.index.result import Matches
-from watchline.index.scan import ScanIndex
-from watchline.index.spatialjoin import SpatialJoinIndex
-from watchline.index.twophase import TwoPhaseIndex
+from watchline.index.result import search as search
+from watchline.index.scan import scan_runs as scan_runs
+from watchline.index.table import BoxTable as BoxTable
+from watchline.index.table import SlotTable as SlotTable
+from watchline.index.table import hash_place as hash_place
+from watchline.index.tuning import scan_cost as scan_cost
+from watchline.kernels.arrays import Doubles
 
 __all__ = ["Index", "Matches", "build", "estimate"]
 
-_CLASSES: tuple[type[Index], ...] = (
-    ScanIndex,
-    UnitIntervals,
-    SimpleConstructIntervals,
-    LogarithmicConstructIntervals,
-    ContainmentEncodedIntervals,
-    IntervalSkipList,
-    UnitGridCells,
-    FixedCells,
-    VirtualConstructSquares,
-    ContainmentEncodedSquares,
-    SpatialJoinIndex,
-    IntervalSearchTrees,
-    CountingIndex,
-    TwoPhaseIndex,
-)
-_KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in _CLASSES} | {"auto": AutoIndex}
+# The class of each kind, and its module here. A module is loaded when one of its kinds is first
+# built, so that nobody compiles the papers' rivals who does not ask for them.
+_KINDS = {
+    "auto": "choose.AutoIndex",
+    "cei": "cei.ContainmentEncodedIntervals",
+    "cells": "ces.FixedCells",
+    "ces": "ces.ContainmentEncodedSquares",
+    "counting": "papers.counting.CountingIndex",
+    "ibs": "papers.ibs.IntervalSearchTrees",
+    "islist": "papers.islist.IntervalSkipList",
+    "lci": "papers.anchored.LogarithmicConstructIntervals",
+    "scan": "scan.ScanIndex",
+    "sci": "papers.anchored.SimpleConstructIntervals",
+    "spatialjoin": "spatialjoin.SpatialJoinIndex",
+    "twophase": "papers.twophase.TwoPhaseIndex",
+    "ugc": "ces.UnitGridCells",
+    "ui": "cei.UnitIntervals",
+    "vcs": "papers.anchored.VirtualConstructSquares",
+}
 
 
 def build(
@@ -82,8 +83,8 @@ def build(
 
 def estimate(
     kind: str,
-    lo: npt.NDArray[np.float64],
-    hi: npt.NDArray[np.float64],
+    lo: Doubles,
+    hi: Doubles,
     **tuning: Any,
 ) -> float:
     """Nanoseconds that a row costs by the model of this kind over the boxes (n, d), none built."""
@@ -93,9 +94,12 @@ def estimate(
 def _empty(kind: str, dims: int, tuning: dict[str, Any]) -> Index:
     if kind not in _KINDS:
         raise InvalidQuery(f"there is no index {kind!r}; there is {', '.join(sorted(_KINDS))}")
-    options = [name for name in signature(_KINDS[kind]).parameters if name != "dims"]
+    module, name = _KINDS[kind].rsplit(".", 1)
+    found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    options = [name for name in signature(found).parameters if name != "dims"]
     for name in tuning:
         if name not in options:
             taken = f"it takes {', '.join(options)}" if options else "it takes none"
             raise InvalidQuery(f"index {kind!r} does not take the option {name!r}; {taken}")
-    return _KINDS[kind](dims, **tuning)
+    made: Index = found(dims, **tuning)
+    return made

@@ -11,16 +11,17 @@ places boxes and searches (`_add`, `_discard`, `_fill`), so that a refused call 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange, UnknownQuery
 from watchline.index.result import Matches, search
-from watchline.index.table import BoxTable, Doubles, Integers, Slots
+from watchline.index.table import BoxTable
 from watchline.index.tuning import scan_cost
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.compiled import kernel
 
 # How much of the matches seen is expected after each search.
 FADE = 0.99
@@ -98,11 +99,11 @@ class Index(ABC):
         """The bytes of the arrays besides the boxes."""
 
     @abstractmethod
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         """Take in the boxes that now stand in these slots of the table."""
 
     @abstractmethod
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         """Drop the boxes of these slots; the table still holds them."""
 
     def _settle(self) -> None:
@@ -112,7 +113,7 @@ class Index(ABC):
 
     @abstractmethod
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         """Answer the points from `row` on, writing ids from found[at] on and each row's end to
         offsets[row + 1]. Ends after the last row or before one for which `found` may not have room
@@ -146,8 +147,8 @@ def checked_boxes(
     return Boxes(low, high, numbers)
 
 
-@nb.njit(cache=True, nogil=True)
-def _all_below(low: Doubles, high: Doubles) -> bool:  # pragma: no cover - compiled
+@kernel
+def _all_below(low: Doubles, high: Doubles) -> bool:
     good = True
     for i in range(low.shape[0]):
         for j in range(low.shape[1]):

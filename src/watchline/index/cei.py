@@ -11,19 +11,17 @@ between. Cost: a search reads k + 1 lists; storage is 2·cells heads and log L +
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
+from watchline.index.cells import Axis, cell_at, span_of
 from watchline.index.constructs import ConstructIndex, no_levels
-from watchline.index.grid import Axis, cell_at, span_of
-from watchline.index.lists import Pieces, Store, append_to, first_cut, read_head
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.tuning import Costs, Shape, best_shape
-from watchline.index.vector import SLACK, fetch_list, move, prefetch
-from watchline.kernels import inner
+from watchline.index.postings import Pieces, Store, append_to, first_cut, read_head
+from watchline.index.tuning import SampleCosts, Shape, best_shape
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.simd import SLACK, fetch_list, move, prefetch
 
 # Rows whose memory is fetched ahead together.
 GROUP = 32
@@ -46,25 +44,24 @@ class ContainmentEncodedIntervals(ConstructIndex):
     def _more(self) -> int:
         return 2 * leaves_of(self.shape.segments[0])
 
-    def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
+    def _tree(self) -> SegmentTree:
+        return SegmentTree(self.shape.k, self._count(), leaves_of(self.shape.segments[0]))
+
+    def _decompose(self, rows: Doubles, slots: Small, sign: int) -> Pieces:
         return _pieces_of(self.shape.axes[0], self.shape.k, rows, slots, self._levels, sign)
 
-    def _enter(self, slots: Slots) -> None:
-        axis, k, boxes = self.shape.axes[0], self.shape.k, self._boxes
-        tree, leaves = self._count(), leaves_of(self.shape.segments[0])
-        store = self._lists.store
-        count = _enter(axis, k, tree, leaves, boxes.rows, boxes.ids, slots, self._levels, store)
+    def _enter(self, slots: Small) -> None:
+        boxes, store = self._boxes, self._lists.store
+        axis, tree = self.shape.axes[0], self._tree()
+        count = _enter(axis, tree, boxes.rows, boxes.ids, slots, self._levels, store)
         self._entered(slots, *count)
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
-        shape, store = self.shape, self._lists.store
+        axis, store = self.shape.axes[0], self._lists.store
         levels = np.append(0, np.flatnonzero(self._levels[0, 1:]) + 1)
-        tree, leaves = self._count(), leaves_of(self.shape.segments[0])
-        return _search(
-            shape.axes[0], shape.k, levels, tree, leaves, store, points, offsets, found, row, at
-        )
+        return _search(axis, self._tree(), levels, store, points, offsets, found, row, at)
 
 
 class UnitIntervals(ContainmentEncodedIntervals):
@@ -74,39 +71,42 @@ class UnitIntervals(ContainmentEncodedIntervals):
         super().__init__(dims, L=1, unit=unit, domain=domain)
 
 
+class SegmentTree(NamedTuple):
+    """Segments of 2^k cells, and the tree over them: its lists begin at `first`, and it has so many
+    leaves."""
+
+    k: int
+    first: int
+    leaves: int
+
+
 def leaves_of(segments: int) -> int:
     """The leaves of the tree over the segments: as many, to the next power of two."""
     return 1 << (segments - 1).bit_length()
 
 
 def _pieces_of(
-    axis: Axis, k: int, rows: Doubles, slots: Slots, levels: Integers, sign: int
+    axis: Axis, k: int, rows: Doubles, slots: Small, levels: Integers, sign: int
 ) -> Pieces:
     segments = -(-axis.cells >> k)
-    tree = ((2 << k) - 1) * segments
-    return Pieces(*_decompose(axis, k, tree, leaves_of(segments), rows, slots, levels, sign))
+    tree = SegmentTree(k, ((2 << k) - 1) * segments, leaves_of(segments))
+    return Pieces(*_decompose(axis, tree, rows, slots, levels, sign))
 
 
-def _costs(axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
+def _costs(axes: tuple[Axis, ...], k: int, rows: Doubles) -> SampleCosts:
     """What a sample of ranges costs on these cells with L = 2^k."""
     levels = no_levels()
     _pieces_of(axes[0], k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
     lists = 1 + int(np.count_nonzero(levels[0, 1:]))
-    return Costs(2 * axes[0].cells, lists, levels)
+    return SampleCosts(2 * axes[0].cells, lists, levels)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _decompose(
-    axis: Axis,
-    k: int,
-    tree: int,
-    leaves: int,
-    rows: Doubles,
-    slots: Slots,
-    levels: Integers,
-    sign: int,
-) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+    axis: Axis, tree: SegmentTree, rows: Doubles, slots: Small, levels: Integers, sign: int
+) -> tuple[Integers, Small, Integers, Small]:
     """Lists and cuts of each range; `levels` counts the entries of each level of the trees."""
+    k = tree.k
     room = 0
     for i in range(len(slots)):
         span = span_of(axis, rows[slots[i], 0], rows[slots[i], 1])
@@ -118,53 +118,44 @@ def _decompose(
         span = span_of(axis, rows[slots[i], 0], rows[slots[i], 1])
         for cell in (span.low, span.high):
             if cell >= 0:
-                cuts[c], cut_owners[c] = _list_of(cell, 0, k, tree, leaves), slots[i]
+                cuts[c], cut_owners[c] = _list_of(cell, 0, tree), slots[i]
                 c += 1
                 levels[1, 0] += sign
         begin = n
         if span.first < span.end:
-            n = _pieces(span.first, span.end, k, tree, leaves, lists, n, levels, sign)
+            n = _pieces(span.first, span.end, tree, lists, n, levels, sign)
         owners[begin:n] = slots[i]
     return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _enter(
     axis: Axis,
-    k: int,
-    tree: int,
-    leaves: int,
+    tree: SegmentTree,
     rows: Doubles,
     ids: Integers,
-    slots: Slots,
+    slots: Small,
     levels: Integers,
     store: Store,
-) -> tuple[int, int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int, int]:
     """Ranges into the lists; their whole entries, their cuts, and how many found room."""
-    pieces = _decompose(axis, k, tree, leaves, rows, slots, levels, 1)
+    pieces = _decompose(axis, tree, rows, slots, levels, 1)
     done, _ = append_to(store, *pieces, rows, ids, 0)
     return len(pieces[0]), len(pieces[2]), done
 
 
 @inner
 def _pieces(
-    first: int,
-    end: int,
-    k: int,
-    tree: int,
-    leaves: int,
-    lists: Integers,
-    n: int,
-    levels: Integers,
-    sign: int,
-) -> int:  # pragma: no cover - compiled
+    first: int, end: int, tree: SegmentTree, lists: Integers, n: int, levels: Integers, sign: int
+) -> int:
     """The intervals of cells [first, end), by guiding posts; a wide range takes the tree too."""
+    k = tree.k
     left = min(((first + (1 << k) - 1) >> k) << k, end)
     right = max((end >> k) << k, left)
     n = best_partition(first, left, k, lists, n, levels, sign)
     if (right - left) >> k > max(WIDE, WIDE_CELLS >> k):
         step = (2 << k) - 1
-        n = tree_pieces(left >> k, right >> k, k, tree, leaves, 0, step, lists, n, levels, sign)
+        n = tree_pieces(left >> k, right >> k, tree, 0, step, lists, n, levels, sign)
     else:
         for segment in range(left >> k, right >> k):
             lists[n] = segment * ((2 << k) - 1)
@@ -176,7 +167,7 @@ def _pieces(
 @inner
 def best_partition(
     first: int, end: int, k: int, lists: Integers, n: int, levels: Integers, sign: int
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """The fewest intervals of cells [first, end) within one segment, from the left."""
     length = 1 << k
     while first < end:
@@ -197,46 +188,42 @@ def best_partition(
 def tree_pieces(
     first: int,
     end: int,
-    k: int,
-    tree: int,
-    leaves: int,
+    tree: SegmentTree,
     base: int,
     step: int,
     lists: Integers,
     n: int,
     levels: Integers,
     sign: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """The nodes of segments [first, end) in the tree over all of them.
 
     A leaf is the segment's own list: base + segment · step.
     """
     while first < end:
-        node, level = first + leaves, 0
+        node, level = first + tree.leaves, 0
         while (node & 1) == 0 and first + (2 << level) <= end:
             node >>= 1
             level += 1
-        lists[n] = base + first * step if level == 0 else tree + node
+        lists[n] = base + first * step if level == 0 else tree.first + node
         n += 1
-        levels[0, k + level] += sign
+        levels[0, tree.k + level] += sign
         first += 1 << level
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _search(
     axis: Axis,
-    k: int,
+    tree: SegmentTree,
     levels: Integers,
-    tree: int,
-    leaves: int,
     store: Store,
     points: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """A group of rows at a time: their cells, their lists, then the ids; from row `row` on.
 
     Each step fetches ahead what the next one reads, for all rows of the group. `levels` are the
@@ -259,7 +246,7 @@ def _search(
             value = points[group + i, 0]
             cell = cell_at(start, inverse, origin, cell_count, edges, guide, value)
             for j in range(depth):
-                place = _list_of(cell, levels[j], k, tree, leaves)
+                place = _list_of(cell, levels[j], tree)
                 lists[j, i] = place if np.isfinite(value) else nothing
                 prefetch(heads, lists[j, i] * heads.ndim)
         for i in range(count):
@@ -289,12 +276,11 @@ def _search(
 
 
 @inner
-def _list_of(
-    cell: int, level: int, k: int, tree: int, leaves: int
-) -> int:  # pragma: no cover - compiled
+def _list_of(cell: int, level: int, tree: SegmentTree) -> int:
     """The list around a cell on a level: up to k within its segment, above in the tree."""
+    k = tree.k
     segment = cell >> k
     if level <= k:
         local = (cell - (segment << k) + (1 << k)) >> level
         return segment * ((2 << k) - 1) + local - 1
-    return tree + ((segment + leaves) >> (level - k))
+    return tree.first + ((segment + tree.leaves) >> (level - k))

@@ -15,12 +15,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index.table import Doubles
-from watchline.kernels import inner, leaf
+from watchline.kernels.arrays import Doubles, Integers, Small
+from watchline.kernels.compiled import inner, kernel, leaf
 
 # Widths outside of these would make reciprocals that are no numbers, or zero.
 TINIEST, HUGEST = 1e-300, 1e300
@@ -39,7 +37,7 @@ class Axis(NamedTuple):
     cells: int
     edges: Doubles
     # Edges that lie before each bucket.
-    guide: npt.NDArray[np.int32]
+    guide: Small
 
     @property
     def nbytes(self) -> int:
@@ -76,7 +74,7 @@ def edged_axis(edges: Doubles) -> Axis:
 
 
 @inner
-def _clamped(value: float, cells: int) -> int:  # pragma: no cover - compiled
+def _clamped(value: float, cells: int) -> int:
     if not value > 0.0:
         return 0
     if value >= cells:
@@ -91,9 +89,9 @@ def cell_at(
     origin: float,
     cells: int,
     edges: Doubles,
-    guide: npt.NDArray[np.int32],
+    guide: Small,
     value: float,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """The cell of a value that is not NaN, on the axis of these parts: for loops over rows."""
     scaled = np.floor((value - start) * inverse) - origin
     if len(edges) == 0:
@@ -109,13 +107,13 @@ def cell_at(
     return int(low)
 
 
-@nb.njit(cache=True, nogil=True)
-def cell_of(axis: Axis, value: float) -> int:  # pragma: no cover - compiled
+@kernel
+def cell_of(axis: Axis, value: float) -> int:
     return cell_at(axis.start, axis.inverse, axis.origin, axis.cells, axis.edges, axis.guide, value)
 
 
-@nb.njit(cache=True, nogil=True)
-def cells_of(axis: Axis, values: Doubles) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+@kernel
+def cells_of(axis: Axis, values: Doubles) -> Integers:
     start, inverse, origin, count, edges, guide = axis
     cells = np.empty(len(values), dtype=np.int64)
     for i in range(len(values)):
@@ -123,14 +121,14 @@ def cells_of(axis: Axis, values: Doubles) -> npt.NDArray[np.int64]:  # pragma: n
     return cells
 
 
-@nb.njit(cache=True, nogil=True)
-def begins_cell(axis: Axis, value: float) -> bool:  # pragma: no cover - compiled
+@kernel
+def begins_cell(axis: Axis, value: float) -> bool:
     """Whether no smaller value is in the value's cell."""
     return cell_of(axis, np.nextafter(value, -np.inf)) < cell_of(axis, value)
 
 
-@nb.njit(cache=True, nogil=True)
-def span_of(axis: Axis, lo: float, hi: float) -> Span:  # pragma: no cover - compiled
+@kernel
+def span_of(axis: Axis, lo: float, hi: float) -> Span:
     """The cells that [lo, hi) covers and cuts; a range within one cell has it as `low` alone."""
     first, end = cell_of(axis, lo), cell_of(axis, hi)
     low, high = -1, -1

@@ -18,20 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from watchline.errors import InvalidRange
+from watchline.index.cells import Axis, Span, cell_at, span_of
 from watchline.index.constructs import ConstructIndex, no_levels
-from watchline.index.grid import Axis, Span, cell_at, span_of
-from watchline.index.lists import Pieces, Store, append_to, first_cut, read_head
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.tuning import Costs, Shape, best_shape, objective
-from watchline.index.vector import SLACK, fetch_list, move, prefetch
-from watchline.kernels import inner
+from watchline.index.postings import Pieces, Store, append_to, first_cut, read_head
+from watchline.index.table import BoxArrays
+from watchline.index.tuning import SampleCosts, Shape, best_shape, objective
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.buffers import with_room
+from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.simd import SLACK, fetch_list, move, prefetch
 
 # Rows whose memory is fetched ahead together.
 GROUP = 16
@@ -56,57 +56,40 @@ class ContainmentEncodedSquares(ConstructIndex):
             rim: best_shape(lo, hi, unit, self._given_domain, ks, partial(self._costs, rim))
             for rim in ((FEW, ALL) if unit is None else (ALL,))
         }
-        self._rim = min(shapes, key=lambda rim: objective(shapes[rim], len(lo)))
-        best = shapes[self._rim]
-        self._layout = _layout(best.axes, best.k)
+        rim = min(shapes, key=lambda rim: objective(shapes[rim], len(lo)))
+        best = shapes[rim]
+        self._pyramid = _pyramid(best.axes, best.k, rim)
         return best
 
-    def _costs(self, rim: int, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
-        levels, layout = no_levels(), _layout(axes, k)
+    def _costs(self, rim: int, axes: tuple[Axis, ...], k: int, rows: Doubles) -> SampleCosts:
+        levels, pyramid = no_levels(), _pyramid(axes, k, rim)
         slots = np.arange(len(rows), dtype=np.int32)
-        _decompose(*axes, k, layout, rim, rows, slots, levels, 1)
+        _decompose(axes, pyramid, rows, slots, levels, 1)
         lists = int(np.count_nonzero(levels.sum(axis=0)))
-        return Costs(int(layout[k + 1, 0]), max(lists, 1), levels)
+        return SampleCosts(int(pyramid.layout[k + 1, 0]), max(lists, 1), levels)
 
     def _count(self) -> int:
         """Property 1: 4/3 R² - R² / (3 · 4^k)."""
-        return int(self._layout[self.shape.k + 1, 0])
+        return int(self._pyramid.layout[self.shape.k + 1, 0])
 
     def _more(self) -> int:
-        return int(self._layout[-1, 0]) - self._count()
+        return int(self._pyramid.layout[-1, 0]) - self._count()
 
-    def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
-        return Pieces(*_decompose(*self._tuning(), rows, slots, self._levels, sign))
+    def _decompose(self, rows: Doubles, slots: Small, sign: int) -> Pieces:
+        axes, pyramid = self.shape.axes, self._pyramid
+        return Pieces(*_decompose(axes, pyramid, rows, slots, self._levels, sign))
 
-    def _tuning(self) -> tuple[Axis, Axis, int, Integers, int]:
-        """What a kernel decomposes by."""
-        x, y = self.shape.axes
-        return x, y, self.shape.k, self._layout, self._rim
-
-    def _enter(self, slots: Slots) -> None:
-        boxes, store = self._boxes, self._lists.store
-        count = _enter(*self._tuning(), boxes.rows, boxes.ids, slots, self._levels, store)
+    def _enter(self, slots: Small) -> None:
+        boxes, store = self._boxes.arrays, self._lists.store
+        count = _enter(self.shape.axes, self._pyramid, boxes, slots, self._levels, store)
         self._entered(slots, *count)
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
-        shape = self.shape
-        levels = np.flatnonzero(self._levels.any(axis=0))
-        return _search(
-            *shape.axes,
-            shape.k,
-            self._layout,
-            levels,
-            self._lists.store,
-            self._boxes.rows,
-            self._boxes.ids,
-            points,
-            offsets,
-            found,
-            row,
-            at,
-        )
+        axes, pyramid, boxes = self.shape.axes, self._pyramid, self._boxes.arrays
+        levels, store = np.flatnonzero(self._levels.any(axis=0)), self._lists.store
+        return _search(axes, pyramid, levels, store, boxes, points, offsets, found, row, at)
 
 
 class UnitGridCells(ContainmentEncodedSquares):
@@ -133,6 +116,20 @@ class FixedCells(ContainmentEncodedSquares):
         return self._best(lo, hi, wide, [0])
 
 
+class Pyramid(NamedTuple):
+    """Where the lists of squares are: partitions of 2^k × 2^k cells, `across` of them in a row, and
+    the layout of the layers (see `_layout`). A box has at most `rim` squares around it."""
+
+    k: int
+    across: int
+    rim: int
+    layout: Integers
+
+
+def _pyramid(axes: tuple[Axis, ...], k: int, rim: int) -> Pyramid:
+    return Pyramid(k, -(-axes[0].cells >> k), rim, _layout(axes, k))
+
+
 def _layout(axes: tuple[Axis, ...], k: int) -> Integers:
     """For each layer its first list and its squares in a row; one more row has the count of lists.
 
@@ -152,7 +149,7 @@ def _layout(axes: tuple[Axis, ...], k: int) -> Integers:
 
 
 @inner
-def _spread(bits: int) -> int:  # pragma: no cover - compiled
+def _spread(bits: int) -> int:
     """Zeros between the bits of a number below 2^16."""
     bits = (bits | (bits << 8)) & 0x00FF00FF
     bits = (bits | (bits << 4)) & 0x0F0F0F0F
@@ -160,54 +157,36 @@ def _spread(bits: int) -> int:  # pragma: no cover - compiled
     return (bits | (bits << 1)) & 0x55555555
 
 
-@nb.njit(cache=True, nogil=True)
-def morton(x: int, y: int) -> int:  # pragma: no cover - compiled
+@kernel
+def morton(x: int, y: int) -> int:
     """The local z-order of a square: y's bits before x's."""
     return _spread(x) | (_spread(y) << 1)
 
 
 @inner
-def _list_of(
-    layout: Integers, k: int, across: int, level: int, x: int, y: int
-) -> int:  # pragma: no cover - compiled
-    """The list of a square, x and y counted in squares of its layer; `across`: partitions a row."""
+def _list_of(pyramid: Pyramid, level: int, x: int, y: int) -> int:
+    """The list of a square, x and y counted in squares of its layer."""
+    k, layout = pyramid.k, pyramid.layout
     if level <= k:
         up = k - level
         mask = (1 << up) - 1
-        partition = (x >> up) + (y >> up) * across
+        partition = (x >> up) + (y >> up) * pyramid.across
         return partition * layout[level, 1] + layout[level, 0] + morton(x & mask, y & mask)
     return layout[level, 0] + y * layout[level, 1] + x
 
 
-@inner
-def make_room(
-    lists: Integers, owners: Slots, need: int
-) -> tuple[Integers, Slots]:  # pragma: no cover - compiled
-    """The arrays, or larger ones, so that `need` fit."""
-    if need <= len(lists):
-        return lists, owners
-    size = max(need, 2 * len(lists))
-    more, more_owners = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int32)
-    more[: len(lists)] = lists
-    more_owners[: len(owners)] = owners
-    return more, more_owners
-
-
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _decompose(
-    axis_x: Axis,
-    axis_y: Axis,
-    k: int,
-    layout: Integers,
-    rim: int,
+    axes: tuple[Axis, Axis],
+    pyramid: Pyramid,
     rows: Doubles,
-    slots: Slots,
+    slots: Small,
     levels: Integers,
     sign: int,
-) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+) -> tuple[Integers, Small, Integers, Small]:
     """Lists and cuts of each box; `levels` counts the entries and the cuts of each layer."""
-    across = (axis_x.cells + (1 << k) - 1) >> k
-    top = len(layout) - 2
+    axis_x, axis_y = axes
+    top = len(pyramid.layout) - 2
     lists, owners = (
         np.empty(16 * len(slots) + 64, np.int64),
         np.empty(16 * len(slots) + 64, np.int32),
@@ -219,7 +198,7 @@ def _decompose(
         x1, y1, x2, y2 = rows[slots[i], 0], rows[slots[i], 1], rows[slots[i], 2], rows[slots[i], 3]
         span_x, span_y = span_of(axis_x, x1, x2), span_of(axis_y, y1, y2)
         outer_x, outer_y = touched(span_x), touched(span_y)
-        level = _layer(outer_x, outer_y, rim, top)
+        level = _layer(outer_x, outer_y, pyramid.rim, top)
         inner_x = _inner(span_x, level, axis_x.cells)
         inner_y = _inner(span_y, level, axis_y.cells)
         if inner_x[0] >= inner_x[1] or inner_y[0] >= inner_y[1]:
@@ -227,7 +206,7 @@ def _decompose(
         ax, bx = outer_x[0] >> level, ((outer_x[1] - 1) >> level) + 1
         ay, by = outer_y[0] >> level, ((outer_y[1] - 1) >> level) + 1
         area = (bx - ax) * (by - ay) - (inner_x[1] - inner_x[0]) * (inner_y[1] - inner_y[0])
-        cuts, cut_owners = make_room(cuts, cut_owners, c + area)
+        cuts, cut_owners = with_room(cuts, c, area), with_room(cut_owners, c, area)
         begin = c
         for y in range(ay, by):
             x = ax
@@ -235,40 +214,36 @@ def _decompose(
                 if inner_y[0] <= y < inner_y[1] and x == inner_x[0]:
                     x = inner_x[1]
                 if x < bx:
-                    cuts[c] = _list_of(layout, k, across, level, x, y)
+                    cuts[c] = _list_of(pyramid, level, x, y)
                     c += 1
                     x += 1
         cut_owners[begin:c] = slots[i]
         levels[1, level] += sign * (c - begin)
         begin = n
         squares = (inner_x[1] - inner_x[0]) * (inner_y[1] - inner_y[0])
-        lists, owners = make_room(lists, owners, n + squares)
-        n = _peel(inner_x, inner_y, level, k, top, layout, across, lists, n, levels, sign)
+        lists, owners = with_room(lists, n, squares), with_room(owners, n, squares)
+        n = _peel(inner_x, inner_y, level, pyramid, lists, n, levels, sign)
         owners[begin:n] = slots[i]
     return lists[:n], owners[:n], cuts[:c], cut_owners[:c]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _enter(
-    axis_x: Axis,
-    axis_y: Axis,
-    k: int,
-    layout: Integers,
-    rim: int,
-    rows: Doubles,
-    ids: Integers,
-    slots: Slots,
+    axes: tuple[Axis, Axis],
+    pyramid: Pyramid,
+    boxes: BoxArrays,
+    slots: Small,
     levels: Integers,
     store: Store,
-) -> tuple[int, int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int, int]:
     """Boxes into the lists; their whole entries, their cuts, and how many found room."""
-    pieces = _decompose(axis_x, axis_y, k, layout, rim, rows, slots, levels, np.int64(1))
-    done, _ = append_to(store, *pieces, rows, ids, 0)
+    pieces = _decompose(axes, pyramid, boxes.rows, slots, levels, np.int64(1))
+    done, _ = append_to(store, *pieces, boxes.rows, boxes.ids, 0)
     return len(pieces[0]), len(pieces[2]), done
 
 
 @inner
-def touched(span: Span) -> tuple[int, int]:  # pragma: no cover - compiled
+def touched(span: Span) -> tuple[int, int]:
     """All cells of a range, covered or cut: [first, end)."""
     first, end = span.first, span.end
     if span.low >= 0:
@@ -280,9 +255,7 @@ def touched(span: Span) -> tuple[int, int]:  # pragma: no cover - compiled
 
 
 @inner
-def _layer(
-    x: tuple[int, int], y: tuple[int, int], rim: int, top: int
-) -> int:  # pragma: no cover - compiled
+def _layer(x: tuple[int, int], y: tuple[int, int], rim: int, top: int) -> int:
     """The lowest layer on which the box has no more squares around it than `rim`."""
     level = 0
     while level < top and ((x[1] - x[0]) >> level) + ((y[1] - y[0]) >> level) > rim // 2:
@@ -291,7 +264,7 @@ def _layer(
 
 
 @inner
-def _inner(span: Span, level: int, cells: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def _inner(span: Span, level: int, cells: int) -> tuple[int, int]:
     """The covered squares of a layer in one direction; past the last cell there is nothing."""
     first = (span.first + (1 << level) - 1) >> level
     end = span.end >> level
@@ -305,92 +278,82 @@ def _peel(
     x: tuple[int, int],
     y: tuple[int, int],
     level: int,
-    k: int,
-    top: int,
-    layout: Integers,
-    across: int,
+    pyramid: Pyramid,
     lists: Integers,
     n: int,
     levels: Integers,
     sign: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """Strips from the outside, each of squares as large as it is wide, then what is left."""
     a, b = x
     c, d = y
-    last = k
+    k = last = pyramid.k
     if level > k or ((b - a) << level >> k) * ((d - c) << level >> k) > max(
         WIDE, WIDE_CELLS >> 2 * k
     ):
-        last = top
+        last = len(pyramid.layout) - 2
     while level < last and a < b and c < d:
         if a & 1:
-            n = _put(a, a + 1, c, d, level, k, layout, across, lists, n, levels, sign)
+            n = _put((a, a + 1), (c, d), level, pyramid, lists, n, levels, sign)
             a += 1
         if b & 1 and a < b:
             b -= 1
-            n = _put(b, b + 1, c, d, level, k, layout, across, lists, n, levels, sign)
+            n = _put((b, b + 1), (c, d), level, pyramid, lists, n, levels, sign)
         if c & 1 and a < b:
-            n = _put(a, b, c, c + 1, level, k, layout, across, lists, n, levels, sign)
+            n = _put((a, b), (c, c + 1), level, pyramid, lists, n, levels, sign)
             c += 1
         if d & 1 and a < b and c < d:
             d -= 1
-            n = _put(a, b, d, d + 1, level, k, layout, across, lists, n, levels, sign)
+            n = _put((a, b), (d, d + 1), level, pyramid, lists, n, levels, sign)
         a, b, c, d = a >> 1, b >> 1, c >> 1, d >> 1
         level += 1
     if a < b and c < d:
-        n = _put(a, b, c, d, level, k, layout, across, lists, n, levels, sign)
+        n = _put((a, b), (c, d), level, pyramid, lists, n, levels, sign)
     return n
 
 
 @inner
 def _put(
-    a: int,
-    b: int,
-    c: int,
-    d: int,
+    columns: tuple[int, int],
+    rows: tuple[int, int],
     level: int,
-    k: int,
-    layout: Integers,
-    across: int,
+    pyramid: Pyramid,
     lists: Integers,
     n: int,
     levels: Integers,
     sign: int,
-) -> int:  # pragma: no cover - compiled
-    """All squares of a layer from a to b and c to d."""
-    for y in range(c, d):
-        for x in range(a, b):
-            lists[n] = _list_of(layout, k, across, level, x, y)
+) -> int:
+    """All squares of a layer in these columns and rows, [first, end) each."""
+    for y in range(rows[0], rows[1]):
+        for x in range(columns[0], columns[1]):
+            lists[n] = _list_of(pyramid, level, x, y)
             n += 1
-    levels[0, level] += sign * (b - a) * (d - c)
+    levels[0, level] += sign * (columns[1] - columns[0]) * (rows[1] - rows[0])
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _search(
-    axis_x: Axis,
-    axis_y: Axis,
-    k: int,
-    layout: Integers,
+    axes: tuple[Axis, Axis],
+    pyramid: Pyramid,
     levels: Integers,
     store: Store,
-    boxes: Doubles,
-    ids: Integers,
+    boxes: BoxArrays,
     points: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """A group of rows at a time: their squares, the squares' lists, then ids; from row `row` on.
 
     Each step fetches ahead what the next one reads, for all rows of the group.
     """
-    start_x, inverse_x, origin_x, cells_x, edges_x, guide_x = axis_x
-    start_y, inverse_y, origin_y, cells_y, edges_y, guide_y = axis_y
+    start_x, inverse_x, origin_x, cells_x, edges_x, guide_x = axes[0]
+    start_y, inverse_y, origin_y, cells_y, edges_y, guide_y = axes[1]
     heads, words = store.heads, store.words
+    bounds, ids = boxes
     nothing, depth = len(heads) - 1, len(levels)
-    across = (axis_x.cells + (1 << k) - 1) >> k
     lists = np.empty((depth, GROUP), dtype=np.int64)
     starts, lengths, cuts = (
         np.empty((depth, GROUP), dtype=np.uint64),
@@ -408,7 +371,7 @@ def _search(
             finite = np.isfinite(px) & np.isfinite(py)
             for j in range(depth):
                 level = levels[j]
-                place = _list_of(layout, k, across, level, x >> level, y >> level)
+                place = _list_of(pyramid, level, x >> level, y >> level)
                 lists[j, i] = place if finite else nothing
                 prefetch(heads, lists[j, i] * heads.ndim)
             need[i] = SLACK
@@ -429,13 +392,13 @@ def _search(
                     first = first_cut(starts[j, i], lengths[j, i], cuts[j, i], 1)
                     last = first + np.int64(cuts[j, i])
                     for w in range(first, last):
-                        prefetch(boxes, 5 * words[w])
+                        prefetch(bounds, 5 * words[w])
                     for w in range(first, last):
                         slot = words[w]
                         # The id is there already; a hit makes it stay.
                         found[to] = ids[slot]
-                        hit = (boxes[slot, 0] <= px) & (px < boxes[slot, 2])
-                        hit &= (boxes[slot, 1] <= py) & (py < boxes[slot, 3])
+                        hit = (bounds[slot, 0] <= px) & (px < bounds[slot, 2])
+                        hit &= (bounds[slot, 1] <= py) & (py < bounds[slot, 3])
                         to += np.uint64(hit)
             offsets[group + i + 1] = to
     return len(points), int(to)

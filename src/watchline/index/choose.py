@@ -7,10 +7,6 @@ comparisons. The table of boxes belongs to the chooser and is lent to the chosen
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from watchline.index.base import Index
 from watchline.index.cei import ContainmentEncodedIntervals
 from watchline.index.ces import ContainmentEncodedSquares
@@ -18,8 +14,8 @@ from watchline.index.constructs import GROWN, SHRUNK, ConstructIndex
 from watchline.index.result import Matches
 from watchline.index.scan import ScanIndex
 from watchline.index.spatialjoin import SpatialJoinIndex
-from watchline.index.table import Doubles, Integers, Slots
 from watchline.index.tuning import MOVE, scan_cost
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
 
 # So few boxes that no model need be asked.
 FEW = 32
@@ -75,13 +71,13 @@ class AutoIndex(Index):
     def _nbytes(self) -> int:
         return self._chosen._nbytes
 
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         if len(self._boxes) > GROWN * self._chosen_for + FEW:
             self._choose()
         else:
             self._chosen._add(slots)
 
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         self._chosen._discard(slots)
 
     def _settle(self) -> None:
@@ -95,6 +91,6 @@ class AutoIndex(Index):
         return self._chosen._stab(points)
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         return self._chosen._fill(points, offsets, found, row, at)

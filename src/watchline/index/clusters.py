@@ -16,36 +16,23 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.hits import Hits
-from watchline.index.mlgf import (
-    CEILING,
-    FLOOR,
-    PAGE,
-    Codes,
-    MultilevelGridFile,
-    Room,
-    Tree,
+from watchline.index.codes import CEILING, FLOOR
+from watchline.index.hits import HitLists, Hits, empty_hits
+from watchline.index.mlgf import PAGE, MultilevelGridFile, Tree
+from watchline.index.mlgf_search import (
+    SearchRoom,
     boxes_within,
     first_bits,
-    longer,
     pages_within,
-    room_for,
+    search_room,
 )
-from watchline.index.table import Doubles, Int, Integers, Slots
-from watchline.index.vector import (
-    Lanes,
-    Words,
-    and_words,
-    between,
-    lowest,
-    prefetch,
-    set_words,
-)
-from watchline.kernels import inner, leaf
+from watchline.kernels.arrays import Codes, Doubles, Int, Integers, Small, Words
+from watchline.kernels.buffers import longer
+from watchline.kernels.compiled import inner, kernel, leaf
+from watchline.kernels.simd import Lanes, and_words, between, lowest, prefetch, set_words
 
 # Pages whose boxes are compared together.
 BLOCK = 8
@@ -64,35 +51,26 @@ def join(
 ) -> Hits:
     """Clusters of `size` rows in this order with all boxes; each will meet about so many."""
     clusters, words = -(-len(order) // size), size // 64
-    starts = np.zeros(clusters * words, np.int64)
-    counts = np.zeros(clusters * words, np.int64)
     # Memory that is never written costs nothing.
     room = int(1.2 * boxes * words * clusters) + 4_096
-    ids, masks = np.empty(room, id_type), np.empty(room, np.uint64)
+    rows, hits = CodedRows(points, codes, order), empty_hits(clusters * words, room, id_type)
     tables = _tables(file, size, len(lo))
     lanes = (0,) * words
     done, at = 0, 0
     while done < clusters:
-        done, at, wanted = _join(
-            file.tree,
-            lo,
-            hi,
-            tables,
-            points,
-            codes,
-            order,
-            done,
-            at,
-            starts,
-            counts,
-            ids,
-            masks,
-            lanes,
-        )
+        done, at, wanted = _join(file.tree, lo, hi, tables, rows, done, at, hits, lanes)
         if wanted:
             room = max(at + wanted, 3 * room // 2)
-            ids, masks = longer(ids, room), longer(masks, room)
-    return Hits(order, starts, counts, ids, masks, at)
+            hits = hits._replace(ids=longer(hits.ids, room), masks=longer(hits.masks, room))
+    return Hits(order, *hits, at)
+
+
+class CodedRows(NamedTuple):
+    """Rows by their values and codes, and the order in which clusters take them."""
+
+    points: Doubles
+    codes: Codes
+    order: Integers
 
 
 class Tables(NamedTuple):
@@ -110,14 +88,14 @@ class Tables(NamedTuple):
     # The dimensions, those in which the cluster is widest first: there most boxes drop out.
     dims: Integers
     # By dimension and cell: how many values are in cells before it.
-    ranks: npt.NDArray[np.uint16]
+    ranks: Codes
     # By side and place: the rows at places before it (for an upper bound) or from it on.
     masks: Words
     # Room to sort and to search, and the rows of a dimension's values.
     places: Integers
     keys: npt.NDArray[np.uint32]
     other: npt.NDArray[np.uint32]
-    room: Room
+    room: SearchRoom
     # By page met: the boxes that may still hold rows, as bits.
     left: Words
     # By box of a block: its mask.
@@ -145,7 +123,7 @@ def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
         places=np.empty(size, np.int64),
         keys=np.empty(size, np.uint32),
         other=np.empty(size, np.uint32),
-        room=room_for(file.tree),
+        room=search_room(file.tree),
         left=np.empty(len(file.tree.filled), np.uint64),
         narrowed=np.empty((BLOCK * PAGE, words), np.uint64),
         every=np.empty((1, words), np.uint64),
@@ -155,23 +133,18 @@ def _tables(file: MultilevelGridFile, size: int, most: int) -> Tables:
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _join(
     tree: Tree,
     lo: Doubles,
     hi: Doubles,
     tables: Tables,
-    points: Doubles,
-    codes: Codes,
-    order: Integers,
+    rows: CodedRows,
     done: int,
     at: int,
-    starts: Integers,
-    counts: Integers,
-    ids: npt.NDArray[Any],
-    masks: Words,
+    hits: HitLists,
     lanes: Lanes,
-) -> tuple[int, int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int, int]:
     """The clusters from `done` on, until there may be no room for the hits of one.
 
     Gives how many are done, where the next hits go, and the room the next one wants (0: all are
@@ -179,6 +152,8 @@ def _join(
     """
     words = len(lanes)
     size = 64 * words
+    points, codes, order = rows
+    starts, counts, ids, masks = hits
     while done * size < len(order):
         _tabulate(tables, points, codes, order[done * size : (done + 1) * size], lanes)
         pages = _boxes_met(tree, tables)
@@ -199,7 +174,7 @@ def _join(
 
 
 @leaf()
-def _boxes_met(tree: Tree, tables: Tables) -> int:  # pragma: no cover - compiled
+def _boxes_met(tree: Tree, tables: Tables) -> int:
     """Note which boxes may hold rows of the cluster; of how many pages they are."""
     pages = pages_within(tree, tables.low, tables.high, tables.room)
     for i in range(pages):
@@ -209,9 +184,7 @@ def _boxes_met(tree: Tree, tables: Tables) -> int:  # pragma: no cover - compile
 
 
 @inner
-def _tabulate(
-    tables: Tables, points: Doubles, codes: Codes, rows: Integers, lanes: Lanes
-) -> None:  # pragma: no cover - compiled
+def _tabulate(tables: Tables, points: Doubles, codes: Codes, rows: Integers, lanes: Lanes) -> None:
     """Sort a cluster's values, and make its tables."""
     for d in range(points.shape[1]):
         keys = tables.keys[: len(rows)]
@@ -239,7 +212,7 @@ def _tabulate(
 
 
 @leaf()
-def _widest_first(tables: Tables) -> None:  # pragma: no cover - compiled
+def _widest_first(tables: Tables) -> None:
     dims = tables.dims
     for i in range(1, len(dims)):
         d, at = dims[i], i
@@ -254,9 +227,7 @@ def _widest_first(tables: Tables) -> None:  # pragma: no cover - compiled
 
 
 @inner
-def _sort(
-    keys: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], n: int
-) -> None:  # pragma: no cover - compiled
+def _sort(keys: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], n: int) -> None:
     """Sort keys by their upper half, a byte at a time."""
     ends = np.zeros((2, 256), np.uint32)
     for i in range(n):
@@ -279,9 +250,7 @@ def _sort(
 
 
 @inner
-def _sort_within(
-    keys: npt.NDArray[np.uint32], values: Doubles, places: Integers, n: int
-) -> None:  # pragma: no cover - compiled
+def _sort_within(keys: npt.NDArray[np.uint32], values: Doubles, places: Integers, n: int) -> None:
     """Put values of the same code into order."""
     i = 0
     while i < n:
@@ -302,9 +271,7 @@ def _sort_within(
 
 
 @leaf()
-def _rank(
-    ranks: npt.NDArray[np.uint16], keys: npt.NDArray[np.uint32], n: int
-) -> None:  # pragma: no cover - compiled
+def _rank(ranks: Codes, keys: npt.NDArray[np.uint32], n: int) -> None:
     """How many values are in cells before each."""
     filled: Int = 0
     for i in range(n):
@@ -318,9 +285,7 @@ def _rank(
 
 
 @leaf()
-def _mask(
-    after: Words, before: Words, places: Integers, n: int, lanes: Lanes
-) -> None:  # pragma: no cover - compiled
+def _mask(after: Words, before: Words, places: Integers, n: int, lanes: Lanes) -> None:
     """The rows at places before each place, and those from it on."""
     for w in range(len(lanes)):
         before[0, w] = 0
@@ -343,7 +308,7 @@ def _meet(
     end: int,
     counted: Integers,
     lanes: Lanes,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """The cluster with the pages begin:end of those it met; hits are appended to the list of each
     word."""
     pages, left = tables.room.pages[begin:end], tables.left[begin:end]
@@ -376,11 +341,11 @@ def _ask(
     tree: Tree,
     bounds: Doubles,
     tables: Tables,
-    pages: Slots,
+    pages: Small,
     left: Words,
     side: int,
     lanes: Lanes,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Narrow the masks of a block's boxes by their bounds of one side.
 
     First as if all values of a bound's own cell were within it. Where there are such values, the
@@ -421,7 +386,7 @@ _PAGE_BITS, _IN_PAGE = np.uint64(6), np.uint64(PAGE - 1)
 
 
 @leaf(inline="always")
-def _drop(tables: Tables, left: Words, lanes: Lanes) -> None:  # pragma: no cover - compiled
+def _drop(tables: Tables, left: Words, lanes: Lanes) -> None:
     """Forget the boxes of a block that have no rows."""
     one = np.uint64(1)
     for i in range(len(left)):

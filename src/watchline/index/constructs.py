@@ -20,8 +20,7 @@ import numpy as np
 
 from watchline.errors import InvalidQuery
 from watchline.index.base import Index
-from watchline.index.lists import Lists, Pieces
-from watchline.index.table import Doubles, Integers, Slots
+from watchline.index.postings import Pieces, PostingLists
 from watchline.index.tuning import (
     Shape,
     check_cells,
@@ -29,6 +28,7 @@ from watchline.index.tuning import (
     checked_length,
     checked_unit,
 )
+from watchline.kernels.arrays import Doubles, Integers, Small
 
 # Boxes decomposed at a time when an index is built: bounds the memory for their entries.
 CHUNK = 32_768
@@ -78,10 +78,10 @@ class ConstructIndex(Index):
 
     @abstractmethod
     def _more(self) -> int:
-        """Lists of the tree over the segments, which are there only if a wide box is."""
+        """PostingLists of the tree over the segments, which are there only if a wide box is."""
 
     @abstractmethod
-    def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
+    def _decompose(self, rows: Doubles, slots: Small, sign: int) -> Pieces:
         """The pieces of boxes that come (sign 1), go (-1) or are looked at once more (0)."""
 
     # --- structure
@@ -102,7 +102,7 @@ class ConstructIndex(Index):
                 wholes, cuts = np.concatenate([wholes, more]), np.concatenate([cuts, more])
             np.add.at(wholes, pieces.lists, 1)
             np.add.at(cuts, pieces.cut_lists, 1)
-        self._lists = Lists(0, self._boxes.id_type, self.dims)
+        self._lists = PostingLists(0, self._boxes.id_type, self.dims)
         self._lists.allot(wholes, cuts)
         for chunk in chunks:
             pieces = self._decompose(self._boxes.rows, chunk, 0)
@@ -114,7 +114,7 @@ class ConstructIndex(Index):
     def _nbytes(self) -> int:
         return self._lists.nbytes + self._levels.nbytes + sum(a.nbytes for a in self.shape.axes)
 
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         before = len(self._boxes) - len(slots)
         widened = self._lists.id_type != self._boxes.id_type
         if widened or len(slots) > BULK_SHARE * before + 64 or self._has_grown():
@@ -125,11 +125,11 @@ class ConstructIndex(Index):
         if self._is_crowded(slots):
             self._build()
 
-    def _enter(self, slots: Slots) -> None:
+    def _enter(self, slots: Small) -> None:
         """Boxes into the lists. A kind with a kernel for that does it in one call."""
         self._append(self._decompose(self._boxes.rows, slots, 1), 0)
 
-    def _entered(self, slots: Slots, wholes: int, cuts: int, done: int) -> None:
+    def _entered(self, slots: Small, wholes: int, cuts: int, done: int) -> None:
         """A kernel put in `done` of these entries; the rest waits for room."""
         if done < wholes + cuts:
             self._append(self._decompose(self._boxes.rows, slots, 0), done)
@@ -139,7 +139,7 @@ class ConstructIndex(Index):
     def _append(self, pieces: Pieces, done: int) -> None:
         self._lists.append(pieces, self._boxes, lambda: self._count() + self._more(), done)
 
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         self._lists.remove(self._decompose(self._boxes.rows, slots, -1), self._boxes)
 
     def _settle(self) -> None:
@@ -157,7 +157,7 @@ class ConstructIndex(Index):
     def _has_grown(self) -> bool:
         return self._free_to_tune() and len(self._boxes) > GROWN * self._tuned_for + 256
 
-    def _is_crowded(self, slots: Slots) -> bool:
+    def _is_crowded(self, slots: Small) -> bool:
         """Whether new cuts fell where there are far more than a fair share of them.
 
         Asked when a quarter as many boxes have come as there were, so that tuning anew costs each

@@ -6,14 +6,10 @@ it is as fine where rows crowd as elsewhere.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index.table import Int, Integers
-from watchline.kernels import inner
+from watchline.kernels.arrays import Array, Bytes, Codes, Int, Integers, Words
+from watchline.kernels.compiled import inner, kernel
 
 # Bits of a place on the curve. It is as fine as they allow: a grid of 256 cells a side at most.
 BITS, FINEST = 32, 8
@@ -21,7 +17,7 @@ BITS, FINEST = 32, 8
 MOST = 16
 
 
-def curve_order(codes: npt.NDArray[np.uint16], dims: Integers, rows: Integers) -> Integers:
+def curve_order(codes: Codes, dims: Integers, rows: Integers) -> Integers:
     """These rows along the curve through the cells of these dimensions; codes are (rows, d)."""
     chosen = dims[:MOST]
     if len(rows) < 2 or not len(chosen):
@@ -35,10 +31,8 @@ def curve_order(codes: npt.NDArray[np.uint16], dims: Integers, rows: Integers) -
     return rows[(places & np.uint64(0xFFFF_FFFF)).astype(np.int64)]
 
 
-@nb.njit(cache=True, nogil=True)
-def _places(
-    codes: npt.NDArray[np.uint16], dims: Integers, rows: Integers, bits: int
-) -> npt.NDArray[np.uint64]:  # pragma: no cover - compiled
+@kernel
+def _places(codes: Codes, dims: Integers, rows: Integers, bits: int) -> Words:
     n = len(dims)
     cells = np.empty((65_536, n), np.uint8)
     for i in range(n):
@@ -54,13 +48,13 @@ def _places(
 
 @inner
 def _even_cells(
-    codes: npt.NDArray[np.uint16],
+    codes: Codes,
     dim: int,
     rows: Integers,
     bits: int,
-    cells: npt.NDArray[np.uint8],
+    cells: Bytes,
     column: int,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """The cell of each code, such that cells have equally many rows."""
     counts = np.zeros(65_536, np.int32)
     top: Int = 0
@@ -75,8 +69,8 @@ def _even_cells(
         before += counts[code]
 
 
-@nb.njit(cache=True, nogil=True)
-def _place(point: npt.NDArray[Any], bits: int) -> Int:  # pragma: no cover - compiled
+@kernel
+def _place(point: Array, bits: int) -> Int:
     """How far along the curve a cell is, after Skilling (2004); the point is overwritten.
 
     From the largest cubes down, a cube's own curve is turned back into the standard position by

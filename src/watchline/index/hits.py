@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index.table import Int, Integers
-from watchline.index.vector import CAN_PICK, ONES, Words, lowest, pick, transpose_bits
-from watchline.kernels import leaf
+from watchline.kernels.arrays import Array, Bytes, Int, Integers, Small, Words
+from watchline.kernels.compiled import kernel, leaf
+from watchline.kernels.simd import CAN_PICK, ONES, lowest, pick, transpose_bits
 
 # Masks that are turned around together.
 TILE = 1_024
@@ -23,14 +21,28 @@ TILE = 1_024
 DENSE = 6
 
 
+class HitLists(NamedTuple):
+    """For every 64 rows a list, where it starts and how long it is: the ids of boxes, and for each
+    the mask of those rows that are in it."""
+
+    starts: Integers
+    counts: Integers
+    ids: Array
+    masks: Words
+
+
+def empty_hits(lists: int, room: int, id_type: Any) -> HitLists:
+    starts, counts = np.zeros(lists, np.int64), np.zeros(lists, np.int64)
+    return HitLists(starts, counts, np.empty(room, id_type), np.empty(room, np.uint64))
+
+
 class Hits(NamedTuple):
-    """What a join found. For every 64 rows in this order there is a list: the ids of boxes, and for
-    each the mask of those rows that are in it."""
+    """The hits of a join: the order of the rows, and the lists of `HitLists`."""
 
     order: Integers
     starts: Integers
     counts: Integers
-    ids: npt.NDArray[Any]
+    ids: Array
     masks: Words
     # How much of the arrays is in use.
     used: int
@@ -40,8 +52,8 @@ class Hits(NamedTuple):
         return self.used * (self.ids.itemsize + self.masks.itemsize)
 
 
-@nb.njit(cache=True, nogil=True)
-def count(hits: Hits, counts: Integers) -> None:  # pragma: no cover - compiled
+@kernel
+def count_matches(hits: Hits, counts: Integers) -> None:
     """The matches of each row, by adding up masks as binary numbers that stand upright.
 
     Four words hold the low digits of 64 rows' counts; what sixteen masks carry beyond them is one
@@ -78,10 +90,8 @@ def count(hits: Hits, counts: Integers) -> None:  # pragma: no cover - compiled
             counts[hits.order[64 * group + i]] = total
 
 
-@nb.njit(cache=True, nogil=True)
-def scatter(
-    hits: Hits, offsets: Integers, found: npt.NDArray[Any], narrow: bool
-) -> None:  # pragma: no cover - compiled
+@kernel
+def scatter(hits: Hits, offsets: Integers, found: Array, narrow: bool) -> None:
     """Write each hit's id to its rows; row i's matches are found[offsets[i] : offsets[i + 1]]."""
     ends = np.empty(64, np.uint64)
     bytes_ = np.empty((TILE // 8) * 64, np.uint8)
@@ -104,9 +114,7 @@ def scatter(
 
 
 @leaf()
-def _sparse(
-    masks: Words, ids: npt.NDArray[Any], ends: Words, found: npt.NDArray[Any]
-) -> None:  # pragma: no cover - compiled
+def _sparse(masks: Words, ids: Array, ends: Words, found: Array) -> None:
     for i in range(len(masks)):
         bits, label = masks[i], ids[i]
         while bits:
@@ -120,15 +128,15 @@ def _sparse(
 @leaf()
 def _dense(
     masks: Words,
-    ids: npt.NDArray[Any],
+    ids: Array,
     rows: Integers,
     offsets: Integers,
     ends: Words,
-    bytes_: npt.NDArray[np.uint8],
-    labels: npt.NDArray[np.int32],
+    bytes_: Bytes,
+    labels: Small,
     rest: Words,
-    found: npt.NDArray[Any],
-) -> None:  # pragma: no cover - compiled
+    found: Array,
+) -> None:
     """A tile of masks, eight at a time."""
     n = len(masks)
     for i in range(n):
@@ -148,14 +156,14 @@ def _dense(
 
 @leaf()
 def _write(
-    found: npt.NDArray[Any],
+    found: Array,
     at: Int,
     limit: Int,
-    labels: npt.NDArray[np.int32],
-    bytes_: npt.NDArray[np.uint8],
+    labels: Small,
+    bytes_: Bytes,
     row: Int,
     groups: Int,
-) -> Int:  # pragma: no cover - compiled
+) -> Int:
     """The ids of one row of a tile, none of them at or after `limit`; where they end."""
     g, one, eight = np.uint64(0), np.uint64(1), np.uint64(8)
     at, row, end = np.uint64(at), np.uint64(row), np.uint64(groups)

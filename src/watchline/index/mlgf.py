@@ -1,10 +1,8 @@
 """A multilevel grid file: boxes as points of a space with twice the dimensions.
 
 The corner transformation makes of a box the point (lo_1, hi_1, … lo_d, hi_d). Each coordinate is a
-*code* of 16 bits, after an axis whose cells hold about as many bounds each (`Scales`, an
-order-preserving hash): boxes of all sizes, one-sided ones and those that overlap are points alike.
-A value in cell c has the code 2c, a bound has 2c if it is inside the cell and 2c - 1 if the cell
-begins with it. So codes decide whether a value is within a bound, unless they are equal.
+*code* of 16 bits (codes.py): boxes of all sizes, one-sided ones and those that overlap are points
+alike.
 
 Invariant: a leaf is a region of the code space, cut in two when it is full; the regions of all
 leaves are disjoint and cover the space. A directory node has the regions of up to `FANOUT`
@@ -24,41 +22,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index.grid import cell_at, edged_axis
-from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
-from watchline.index.vector import LANES, lowest, ones, reached
-from watchline.kernels import inner, leaf, outer_leaf
-
-Codes = npt.NDArray[np.uint16]
+from watchline.index.codes import CEILING, FLOOR, Scales, scales_of, transform
+from watchline.index.table import BoxTable
+from watchline.kernels.arrays import Codes, Int, Integers, Small
+from watchline.kernels.buffers import longer, with_room
+from watchline.kernels.compiled import inner, kernel, leaf, outer_leaf
+from watchline.kernels.simd import LANES
 
 # Children of a directory node, and boxes of a page: the bits of a word.
 FANOUT = PAGE = LANES
-# The codes of all dimensions have one table each in a search, which together fit into a cache.
-CODES, TABLES = 2**14, 2**17
-# More bounds than this are represented by some of them.
-SAMPLE = 2**17
-# The codes of no lower and of no upper bound: less and greater than all others.
-FLOOR, CEILING = 0, 65_535
-
-
-class Scales(NamedTuple):
-    """The axes of all dimensions; a value's cell is one more than the edges at or below it."""
-
-    start: Doubles
-    inverse: Doubles
-    origin: Doubles
-    counts: Integers
-    edges: Doubles
-    guide: npt.NDArray[np.int32]
-
-    @property
-    def size(self) -> int:
-        """More than the greatest cell."""
-        return int(self.counts.max(initial=0)) + 2
 
 
 class Tree(NamedTuple):
@@ -67,24 +41,24 @@ class Tree(NamedTuple):
     # The root, the height (1: its children are leaves), nodes and pages in use.
     state: Integers
     # By node: children, their number, the parent.
-    child: Slots
-    size: Slots
-    parent: Slots
+    child: Small
+    size: Small
+    parent: Small
     # By node, side and child: the region's first and last codes, and the window.
     first: Codes
     last: Codes
     window: Codes
     # By page: how many boxes it has, the next page of the chain, the node above (of a first page).
-    filled: Slots
-    next: Slots
-    above: Slots
+    filled: Small
+    next: Small
+    above: Small
     # By page and box: slot and id; by page, side and box: the point.
-    slots: Slots
+    slots: Small
     ids: Integers
     codes: Codes
     # By slot: the point, and the leaf.
     points: Codes
-    leaves: Slots
+    leaves: Small
 
 
 ROOT, HEIGHT, NODES, PAGES = range(4)
@@ -142,7 +116,7 @@ class MultilevelGridFile:
         self.tree.size[0] = 1
         _shut(self.tree.window, 0, 0)
 
-    def add(self, slots: Slots, boxes: BoxTable) -> None:
+    def add(self, slots: Small, boxes: BoxTable) -> None:
         self.entered += len(slots)
         self._reserve_slots(len(boxes.rows))
         transform(self.scales, self.tree.points, slots, boxes.lo, boxes.hi)
@@ -157,7 +131,7 @@ class MultilevelGridFile:
             if top:
                 self._reserve_pages()
 
-    def discard(self, slots: Slots) -> None:
+    def discard(self, slots: Small) -> None:
         remove(self.tree, slots)
 
     def _reserve_slots(self, slots: int) -> None:
@@ -180,87 +154,11 @@ class MultilevelGridFile:
         self.tree = old._replace(**changed)
 
 
-def longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """A copy with room for so many; what is new is not set."""
-    longer = np.empty((max(size, len(array)), *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-def scales_of(lo: Doubles, hi: Doubles) -> Scales:
-    """Axes whose edges are the bounds, or, if these are very many, as many as there are codes."""
-    dims = lo.shape[1]
-    most = CODES
-    while most * dims > TABLES and most > 256:
-        most //= 2
-    step = max(1, len(lo) * 2 // SAMPLE)
-    axes = []
-    for d in range(dims):
-        bounds = np.concatenate([lo[::step, d], hi[::step, d]])
-        edges = np.unique(bounds[np.isfinite(bounds)])
-        if len(edges) >= most:
-            edges = edges[np.linspace(0, len(edges) - 1, most - 1).astype(np.int64)]
-        axes.append(edged_axis(edges) if len(edges) else None)
-    count = max((len(axis.edges) for axis in axes if axis), default=0)
-    scales = Scales(
-        start=np.zeros(dims),
-        inverse=np.zeros(dims),
-        origin=np.zeros(dims),
-        counts=np.zeros(dims, np.int64),
-        edges=np.full((dims, count), np.inf),
-        guide=np.zeros((dims, count + 3), np.int32),
-    )
-    for d, axis in enumerate(axes):
-        if axis:
-            scales.start[d], scales.inverse[d], scales.origin[d] = axis[:3]
-            scales.counts[d] = len(axis.edges)
-            scales.edges[d, : len(axis.edges)] = axis.edges
-            scales.guide[d, : len(axis.guide)] = axis.guide
-    return scales
-
-
-@leaf(inline="always")
-def cell_in(scales: Scales, d: int, value: float) -> int:  # pragma: no cover - compiled
-    """The cell of a value that is not NaN."""
-    n = scales.counts[d]
-    if n == 0:
-        return 1
-    return 1 + cell_at(
-        scales.start[d],
-        scales.inverse[d],
-        scales.origin[d],
-        n + 1,
-        scales.edges[d, :n],
-        scales.guide[d, : n + 3],
-        value,
-    )
-
-
-@nb.njit(cache=True, nogil=True)
-def transform(
-    scales: Scales, points: Codes, slots: Slots, lo: Doubles, hi: Doubles
-) -> None:  # pragma: no cover - compiled
-    """The corner transformation."""
-    for slot in slots:
-        for d in range(lo.shape[1]):
-            points[slot, 2 * d], points[slot, 2 * d + 1] = FLOOR, CEILING
-            if lo[slot, d] > -np.inf:
-                points[slot, 2 * d] = _bound_code(scales, d, lo[slot, d])
-            if hi[slot, d] < np.inf:
-                points[slot, 2 * d + 1] = _bound_code(scales, d, hi[slot, d])
-
-
-@leaf(inline="always")
-def _bound_code(scales: Scales, d: int, bound: float) -> int:  # pragma: no cover - compiled
-    cell = cell_in(scales, d, bound)
-    return 2 * cell - (cell > 1 and scales.edges[d, cell - 2] == bound)
-
-
 # --- windows
 
 
 @outer_leaf(inline="always")
-def _shut(window: Codes, node: int, k: int) -> None:  # pragma: no cover - compiled
+def _shut(window: Codes, node: int, k: int) -> None:
     """The window of nothing."""
     for side in range(0, window.shape[1], 2):
         window[node, side, k] = CEILING
@@ -268,15 +166,13 @@ def _shut(window: Codes, node: int, k: int) -> None:  # pragma: no cover - compi
 
 
 @leaf(inline="always")
-def _widen(
-    window: Codes, node: int, k: int, side: int, low: int, high: int
-) -> None:  # pragma: no cover
+def _widen(window: Codes, node: int, k: int, side: int, low: int, high: int) -> None:
     window[node, side, k] = min(window[node, side, k], low)
     window[node, side + 1, k] = max(window[node, side + 1, k], high)
 
 
 @leaf()
-def _place_of(tree: Tree, node: int, below: int) -> int:  # pragma: no cover - compiled
+def _place_of(tree: Tree, node: int, below: int) -> int:
     """Which child of the node this is."""
     k = 0
     while tree.child[node, k] != below:
@@ -285,7 +181,7 @@ def _place_of(tree: Tree, node: int, below: int) -> int:  # pragma: no cover - c
 
 
 @leaf()
-def _widen_path(tree: Tree, page: Int, slot: int) -> None:  # pragma: no cover - compiled
+def _widen_path(tree: Tree, page: Int, slot: int) -> None:
     """Let all windows above a leaf reach a point."""
     below, node = page, np.int64(tree.above[page])
     while node >= 0:
@@ -299,8 +195,8 @@ def _widen_path(tree: Tree, page: Int, slot: int) -> None:  # pragma: no cover -
 # --- finding the leaf of a point
 
 
-@nb.njit(cache=True, nogil=True)
-def route(tree: Tree, slots: Slots) -> Slots:  # pragma: no cover - compiled
+@kernel
+def route(tree: Tree, slots: Small) -> Small:
     """The leaf whose region has each point."""
     leaves = np.empty(len(slots), np.int32)
     for i in range(len(slots)):
@@ -309,7 +205,7 @@ def route(tree: Tree, slots: Slots) -> Slots:  # pragma: no cover - compiled
 
 
 @inner
-def _leaf_of(tree: Tree, slot: int) -> int:  # pragma: no cover - compiled
+def _leaf_of(tree: Tree, slot: int) -> int:
     node = tree.state[ROOT]
     for _ in range(tree.state[HEIGHT]):
         found = 0
@@ -328,8 +224,8 @@ def _leaf_of(tree: Tree, slot: int) -> int:  # pragma: no cover - compiled
 # --- taking boxes in
 
 
-@nb.njit(cache=True, nogil=True)
-def append(tree: Tree, slot: int, ids: Integers) -> bool:  # pragma: no cover - compiled
+@kernel
+def append(tree: Tree, slot: int, ids: Integers) -> bool:
     """Enter one box if its leaf has room."""
     page = _leaf_of(tree, slot)
     if tree.next[page] >= 0 or tree.filled[page] == PAGE:
@@ -339,9 +235,7 @@ def append(tree: Tree, slot: int, ids: Integers) -> bool:  # pragma: no cover - 
 
 
 @leaf()
-def _append(
-    tree: Tree, first: int, page: int, slot: int, ids: Integers
-) -> None:  # pragma: no cover - compiled
+def _append(tree: Tree, first: int, page: int, slot: int, ids: Integers) -> None:
     """A box into a page of the leaf that begins with the page `first`."""
     k = np.int64(tree.filled[page])
     tree.filled[page] += 1
@@ -353,10 +247,8 @@ def _append(
     _widen_path(tree, first, slot)
 
 
-@nb.njit(cache=True, nogil=True)
-def gather(
-    tree: Tree, slots: Slots, leaves: Slots, ids: Integers
-) -> tuple[Slots, Integers]:  # pragma: no cover - compiled
+@kernel
+def gather(tree: Tree, slots: Small, leaves: Small, ids: Integers) -> tuple[Small, Integers]:
     """Boxes, ordered by leaf, into those leaves that have room.
 
     The others are emptied: gives their boxes and the new ones, and for each such leaf its number
@@ -380,15 +272,15 @@ def gather(
                 chained = -1
             while chained >= 0:
                 count: Int = tree.filled[chained]
-                work = _with_room(work, taken, count)
+                work = with_room(work, taken, count)
                 work[taken : taken + count] = tree.slots[chained, :count]
                 taken += count
                 tree.filled[chained] = 0
                 chained = np.int64(tree.next[chained])
-            work = _with_room(work, taken, j - i)
+            work = with_room(work, taken, j - i)
             work[taken : taken + j - i] = slots[i:j]
             taken += j - i
-            stack = _with_room(stack, top, 1)
+            stack = with_room(stack, top, 1)
             stack[top, 0], stack[top, 1], stack[top, 2] = page, start, taken
             top += 1
         i = j
@@ -396,7 +288,7 @@ def gather(
 
 
 @leaf()
-def _is_one_point(tree: Tree, page: Int, slots: Slots) -> bool:  # pragma: no cover - compiled
+def _is_one_point(tree: Tree, page: Int, slots: Small) -> bool:
     """Whether a leaf is a chain and these boxes have the point of its first."""
     if tree.next[page] < 0:
         return False
@@ -411,27 +303,15 @@ def _is_one_point(tree: Tree, page: Int, slots: Slots) -> bool:  # pragma: no co
     return True
 
 
-@inner
-def _with_room(
-    array: npt.NDArray[Any], taken: int, more: int
-) -> npt.NDArray[Any]:  # pragma: no cover
-    """The array itself, or a longer one if there is no room for more."""
-    if taken + more <= len(array):
-        return array
-    longer = np.empty((2 * (taken + more), *array.shape[1:]), array.dtype)
-    longer[:taken] = array[:taken]
-    return longer
-
-
-@nb.njit(cache=True, nogil=True)
+@kernel
 def settle(
     scales: Scales,
     tree: Tree,
-    work: Slots,
+    work: Small,
     stack: Integers,
     top: int,
     ids: Integers,
-) -> tuple[Integers, int]:  # pragma: no cover - compiled
+) -> tuple[Integers, int]:
     """Boxes into empty leaves, which are cut until each has room for its own.
 
     The stack has leaves, each with its run of `work`. Ends when it is empty, or when there may not
@@ -454,7 +334,7 @@ def settle(
             continue
         middle = _part(tree.points, work, scratch, begin, end, side, plane)
         right = _cut_leaf(tree, page, side, plane)
-        stack = _with_room(stack, top, 1)
+        stack = with_room(stack, top, 1)
         stack[top - 1, 2] = middle
         stack[top, 0], stack[top, 1], stack[top, 2] = right, middle, end
         top += 1
@@ -462,9 +342,7 @@ def settle(
 
 
 @inner
-def _fill(
-    tree: Tree, first: Int, work: Slots, begin: int, end: int, ids: Integers
-) -> int:  # pragma: no cover - compiled
+def _fill(tree: Tree, first: Int, work: Small, begin: int, end: int, ids: Integers) -> int:
     """Boxes into the chain of a leaf, which grows as long as there are pages; where it ended."""
     page = first
     for i in range(begin, end):
@@ -479,7 +357,7 @@ def _fill(
 
 
 @leaf()
-def _new_page(tree: Tree) -> int:  # pragma: no cover - compiled
+def _new_page(tree: Tree) -> int:
     page = tree.state[PAGES]
     tree.state[PAGES] += 1
     tree.filled[page] = 0
@@ -495,7 +373,7 @@ _LOOK = 256
 
 
 @inner
-def _cut(scales: Scales, points: Codes, slots: Slots) -> tuple[int, int]:  # pragma: no cover
+def _cut(scales: Scales, points: Codes, slots: Small) -> tuple[int, int]:
     """The side and the plane to cut a leaf of these boxes at; side -1 if they are one point.
 
     For each side the plane is at the median. The best makes the windows of the halves small: a
@@ -525,9 +403,7 @@ def _cut(scales: Scales, points: Codes, slots: Slots) -> tuple[int, int]:  # pra
 
 
 @inner
-def _cost(
-    scales: Scales, points: Codes, slots: Slots, step: int, side: int, plane: int
-) -> float:  # pragma: no cover - compiled
+def _cost(scales: Scales, points: Codes, slots: Small, step: int, side: int, plane: int) -> float:
     """How many of the boxes a search of this dimension will meet, from 0 to 1."""
     d = side // 2
     count = np.zeros(2)
@@ -544,7 +420,7 @@ def _cost(
 
 
 @inner
-def _any_cut(points: Codes, slots: Slots) -> tuple[int, int]:  # pragma: no cover - compiled
+def _any_cut(points: Codes, slots: Small) -> tuple[int, int]:
     """A cut that sets some box apart, if there is one."""
     for side in range(points.shape[1]):
         for slot in slots:
@@ -555,8 +431,8 @@ def _any_cut(points: Codes, slots: Slots) -> tuple[int, int]:  # pragma: no cove
 
 @leaf()
 def _part(
-    points: Codes, work: Slots, scratch: Slots, begin: int, end: int, side: int, plane: int
-) -> int:  # pragma: no cover - compiled
+    points: Codes, work: Small, scratch: Small, begin: int, end: int, side: int, plane: int
+) -> int:
     """Those below the plane first, all else in its order; where the others begin."""
     at, others = begin, 0
     for i in range(begin, end):
@@ -572,7 +448,7 @@ def _part(
 
 
 @inner
-def _cut_leaf(tree: Tree, page: int, side: int, plane: int) -> int:  # pragma: no cover - compiled
+def _cut_leaf(tree: Tree, page: int, side: int, plane: int) -> int:
     """Cut the region of an empty leaf; the leaf of its upper part."""
     while tree.size[tree.above[page]] == FANOUT:
         # The highest node that is full and has a parent with room.
@@ -590,9 +466,7 @@ def _cut_leaf(tree: Tree, page: int, side: int, plane: int) -> int:  # pragma: n
 
 
 @inner
-def _copy_child(
-    tree: Tree, node: int, k: int, right: int, side: int, plane: int
-) -> None:  # pragma: no cover - compiled
+def _copy_child(tree: Tree, node: int, k: int, right: int, side: int, plane: int) -> None:
     """Cut child k's region in two; the upper part belongs to a new child with the same window."""
     new = np.int64(tree.size[node])
     tree.size[node] += 1
@@ -605,7 +479,7 @@ def _copy_child(
 
 
 @inner
-def _cut_node(tree: Tree, node: int) -> None:  # pragma: no cover - compiled
+def _cut_node(tree: Tree, node: int) -> None:
     """Cut a full node in two; its parent, a new one above the root, has room for the second."""
     side, plane = _plane(tree, node)
     if tree.parent[node] < 0:
@@ -646,7 +520,7 @@ def _cut_node(tree: Tree, node: int) -> None:  # pragma: no cover - compiled
 
 
 @leaf()
-def _new_node(tree: Tree) -> int:  # pragma: no cover - compiled
+def _new_node(tree: Tree) -> int:
     node = tree.state[NODES]
     tree.state[NODES] += 1
     tree.size[node] = 0
@@ -655,7 +529,7 @@ def _new_node(tree: Tree) -> int:  # pragma: no cover - compiled
 
 
 @leaf()
-def _height_of(tree: Tree, node: Int) -> int:  # pragma: no cover - compiled
+def _height_of(tree: Tree, node: Int) -> int:
     height = tree.state[HEIGHT]
     while tree.parent[node] >= 0:
         node = np.int64(tree.parent[node])
@@ -664,7 +538,7 @@ def _height_of(tree: Tree, node: Int) -> int:  # pragma: no cover - compiled
 
 
 @leaf()
-def _unite(tree: Tree, parent: int, at: int, node: int) -> None:  # pragma: no cover - compiled
+def _unite(tree: Tree, parent: int, at: int, node: int) -> None:
     """A child's window is that of all below it."""
     _shut(tree.window, parent, at)
     for k in range(tree.size[node]):
@@ -674,7 +548,7 @@ def _unite(tree: Tree, parent: int, at: int, node: int) -> None:  # pragma: no c
 
 
 @inner
-def _plane(tree: Tree, node: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def _plane(tree: Tree, node: int) -> tuple[int, int]:
     """The plane that divides the children best among those that cut none of their regions."""
     best, best_side = 0, -1
     best_plane: Int = 0
@@ -693,8 +567,8 @@ def _plane(tree: Tree, node: int) -> tuple[int, int]:  # pragma: no cover - comp
 # --- letting boxes go
 
 
-@nb.njit(cache=True, nogil=True)
-def remove(tree: Tree, slots: Slots) -> None:  # pragma: no cover - compiled
+@kernel
+def remove(tree: Tree, slots: Small) -> None:
     """Take boxes out of their pages. Windows stay as they are."""
     for slot in slots:
         page = np.int64(tree.leaves[slot])
@@ -711,86 +585,8 @@ def remove(tree: Tree, slots: Slots) -> None:  # pragma: no cover - compiled
 
 
 @leaf()
-def _find(tree: Tree, page: int, slot: int) -> int:  # pragma: no cover - compiled
+def _find(tree: Tree, page: int, slot: int) -> int:
     for k in range(tree.filled[page]):
         if tree.slots[page, k] == slot:
             return k
     return -1
-
-
-# --- search
-
-
-class Room(NamedTuple):
-    """What a search of the grid file needs to write to."""
-
-    stack: Integers
-    pages: Slots
-
-
-@nb.njit(cache=True, nogil=True)
-def room_for(tree: Tree) -> Room:  # pragma: no cover - compiled
-    return Room(
-        np.empty(2 * FANOUT * (tree.state[HEIGHT] + 1), np.int64),
-        np.empty(len(tree.filled), np.int32),
-    )
-
-
-@leaf()
-def pages_within(tree: Tree, low: Codes, high: Codes, room: Room) -> int:  # pragma: no cover
-    """The pages whose boxes may hold values from `low` to `high` in each dimension; how many."""
-    stack, pages, found, top = room.stack, room.pages, 0, 1
-    one = np.uint64(1)
-    stack[0], stack[1] = tree.state[ROOT], tree.state[HEIGHT]
-    while top:
-        top -= 1
-        node, height = stack[2 * top], stack[2 * top + 1]
-        bits = reached(tree.window, node, low, high)[0] & first_bits(tree.size[node])
-        while bits:
-            child = np.int64(tree.child[node, lowest(bits)])
-            bits &= bits - one
-            if height > 1:
-                stack[2 * top], stack[2 * top + 1] = child, height - 1
-                top += 1
-                continue
-            while child >= 0:
-                pages[found] = child
-                found += 1
-                child = np.int64(tree.next[child])
-    return found
-
-
-@leaf(inline="always")
-def first_bits(n: int) -> Int:  # pragma: no cover - compiled
-    """As many ones, 64 at most, from the lowest bit on."""
-    return np.uint64(0xFFFF_FFFF_FFFF_FFFF) >> np.uint64(64 - n) if n else np.uint64(0)
-
-
-@leaf(inline="always")
-def boxes_within(tree: Tree, page: Int, low: Codes, high: Codes) -> Int:  # pragma: no cover
-    """The boxes of a page that may hold values from `low` to `high` in each dimension, as bits."""
-    return reached(tree.codes, page, low, high)[0] & first_bits(tree.filled[page])
-
-
-@nb.njit(cache=True, nogil=True)
-def look(
-    tree: Tree, codes: Codes, order: Integers, size: int, looks: int
-) -> tuple[float, float]:  # pragma: no cover - compiled
-    """The pages and the boxes that clusters of so many rows meet on average, as some of them do."""
-    dims, room = codes.shape[1], room_for(tree)
-    low, high = np.empty(dims, np.uint16), np.empty(dims, np.uint16)
-    clusters = max(1, len(order) // size)
-    pages, boxes, looked = 0, 0, min(looks, clusters)
-    for i in range(looked):
-        start = (2 * i + 1) * clusters // (2 * looked) * size
-        low[:], high[:] = CEILING, FLOOR
-        for row in order[start : start + size]:
-            for d in range(dims):
-                if codes[row, d] != CEILING:
-                    low[d] = min(low[d], codes[row, d])
-                    high[d] = max(high[d], codes[row, d])
-        found = pages_within(tree, low, high, room)
-        pages += found
-        for k in range(found):
-            boxes += ones(boxes_within(tree, np.int64(room.pages[k]), low, high))
-    return pages / looked, boxes / looked

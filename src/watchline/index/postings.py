@@ -19,16 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index.table import BoxTable, Doubles, Int, Integers, Slots
-from watchline.index.vector import SLACK, bit_length, prefetch
-from watchline.kernels import inner, leaf
-
-Words = npt.NDArray[Any]
-Heads = npt.NDArray[np.uint64]
+from watchline.index.table import BoxTable
+from watchline.kernels.arrays import Array, Doubles, Int, Integers, Small, Words
+from watchline.kernels.compiled import inner, kernel, leaf
+from watchline.kernels.simd import SLACK, bit_length, prefetch
 
 CLASSES = 80
 # Why an entry cannot be appended: a count is at its limit, the pool is, or there is no such list.
@@ -47,27 +43,27 @@ class Pieces(NamedTuple):
     """Boxes decomposed: list and slot of each construct, and of each that is cut."""
 
     lists: Integers
-    owners: Slots
+    owners: Small
     cut_lists: Integers
-    cut_owners: Slots
+    cut_owners: Small
 
 
 class Store(NamedTuple):
     """The arrays of the lists, as kernels take them."""
 
     # (lists,) with start and counts in one word each; (lists, 2) once a count needs more.
-    heads: Heads
-    words: Words
+    heads: Words
+    words: Array
     # The same memory, as numbers: where cuts have their bounds.
     doubles: Doubles
-    # Words for a cut: its bounds, its id, and one more if that keeps bounds at even places.
+    # Array for a cut: its bounds, its id, and one more if that keeps bounds at even places.
     cut: int
     # The first free run of each class, then how much of the pool was ever used.
     runs: Integers
 
 
-class Lists:
-    """Lists 0 … count-1 of boxes of so many dimensions. One more list is always empty."""
+class PostingLists:
+    """PostingLists 0 … count-1 of boxes of so many dimensions. One more list is always empty."""
 
     def __init__(self, count: int, id_type: Any, dims: int):
         per_double = 8 // np.dtype(id_type).itemsize
@@ -76,7 +72,7 @@ class Lists:
         self.whole_entries = self.cut_entries = 0
         self.store = self._made(np.zeros(count + 1, dtype=np.uint64), SLACK)
 
-    def _made(self, heads: Heads, size: int) -> Store:
+    def _made(self, heads: Words, size: int) -> Store:
         size += size % 2
         words = np.empty(size, dtype=self._id_type)
         words[-SLACK:] = 0
@@ -110,7 +106,7 @@ class Lists:
     # --- all at once: count what will come, allot, then put
 
     def allot(self, wholes: Integers, cuts: Integers) -> None:
-        """Lists of so many entries each, one after the other; all are then to be put."""
+        """PostingLists of so many entries each, one after the other; all are then to be put."""
         wide = bool(max(wholes.max(initial=0), cuts.max(initial=0)) > _SHORT)
         heads = np.zeros((len(wholes) + 1, 2) if wide else len(wholes) + 1, dtype=np.uint64)
         total = int(_allot(self._made(heads, SLACK), wholes, cuts))
@@ -164,7 +160,7 @@ class Lists:
         if self.store.runs[CLASSES] > 4 * needed + 1_024:
             self._compact()
 
-    def _cut_ids(self, owners: Slots, boxes: BoxTable) -> Integers:
+    def _cut_ids(self, owners: Small, boxes: BoxTable) -> Integers:
         return boxes.ids[owners] if self._cut > 1 else owners.astype(np.int64)
 
     def _extend(self, count: int) -> None:
@@ -188,7 +184,7 @@ class Lists:
         self.store = old._replace(words=words, doubles=words.view(np.float64))
 
     def _widen(self) -> None:
-        """Heads with room for any count."""
+        """Words with room for any count."""
         old = self.store.heads
         counts = ((old >> _U16) & _LOW16) << _U32 | old & _LOW16
         self.store = self.store._replace(heads=np.stack([old >> _U32, counts], axis=1))
@@ -201,7 +197,7 @@ class Lists:
 
 
 @leaf()
-def read_head(heads: Heads, c: Any) -> tuple[Int, Int, Int]:  # pragma: no cover - compiled
+def read_head(heads: Words, c: Any) -> tuple[Int, Int, Int]:
     """Where list c starts, and how many whole entries and cuts it has."""
     if heads.ndim == 2:
         counts = heads[c, 1]
@@ -211,9 +207,7 @@ def read_head(heads: Heads, c: Any) -> tuple[Int, Int, Int]:  # pragma: no cover
 
 
 @inner
-def _write_head(
-    heads: Heads, c: int, start: int, wholes: int, cuts: int
-) -> None:  # pragma: no cover - compiled
+def _write_head(heads: Words, c: int, start: int, wholes: int, cuts: int) -> None:
     if heads.ndim == 2:
         heads[c, 0] = np.uint64(start)
         heads[c, 1] = (np.uint64(wholes) << _U32) | np.uint64(cuts)
@@ -221,20 +215,20 @@ def _write_head(
         heads[c] = (np.uint64(start) << _U32) | (np.uint64(wholes) << _U16) | np.uint64(cuts)
 
 
-@nb.njit(cache=True, nogil=True)
-def _list(store: Store, c: int) -> tuple[Int, Int, Int]:  # pragma: no cover - compiled
+@kernel
+def _list(store: Store, c: int) -> tuple[Int, Int, Int]:
     start, wholes, cuts = read_head(store.heads, c)
     return np.int64(start), np.int64(wholes), np.int64(cuts)
 
 
 @inner
-def _need(wholes: int, cuts: int, cut: int) -> int:  # pragma: no cover - compiled
-    """Words of a list; bounds may have to skip one to stand at an even place."""
+def _need(wholes: int, cuts: int, cut: int) -> int:
+    """Array of a list; bounds may have to skip one to stand at an even place."""
     return wholes + cuts * cut + ((cuts > 0) & (cut > 1))
 
 
-@nb.njit(cache=True, nogil=True)
-def _capacity(words: int) -> int:  # pragma: no cover - compiled
+@kernel
+def _capacity(words: int) -> int:
     """The least of 1, 2, 3, 4, 6, 8, 12 … that is enough, without a branch."""
     power = 1 << bit_length(words - 1)
     quarter = power >> 2
@@ -242,21 +236,21 @@ def _capacity(words: int) -> int:  # pragma: no cover - compiled
 
 
 @inner
-def _class_of(capacity: int) -> int:  # pragma: no cover - compiled
+def _class_of(capacity: int) -> int:
     bits = bit_length(capacity - 1)
     return 2 * bits - (1 if capacity < (1 << bits) else 0)
 
 
-@nb.njit(cache=True, nogil=True)
-def _next_smaller(capacity: int) -> int:  # pragma: no cover - compiled
+@kernel
+def _next_smaller(capacity: int) -> int:
     if capacity <= 4:
         return capacity - 1
     power = 1 << bit_length(capacity - 1)
     return power >> 1 if capacity < power else (power >> 2) * 3
 
 
-@nb.njit(cache=True, nogil=True)
-def first_cut(start: Any, wholes: Any, cuts: Any, cut: int) -> int:  # pragma: no cover - compiled
+@kernel
+def first_cut(start: Any, wholes: Any, cuts: Any, cut: int) -> int:
     """The word at which the cuts of a list begin; they end with its run."""
     start, wholes, cuts = np.int64(start), np.int64(wholes), np.int64(cuts)
     end = start + _capacity(_need(wholes, cuts, cut))
@@ -266,7 +260,7 @@ def first_cut(start: Any, wholes: Any, cuts: Any, cut: int) -> int:  # pragma: n
 
 
 @inner
-def _take(store: Store, capacity: int) -> int:  # pragma: no cover - compiled
+def _take(store: Store, capacity: int) -> int:
     """A run of this capacity, -1 if the pool has none; a free run's first word names the next."""
     kind = _class_of(capacity)
     start = store.runs[kind]
@@ -281,14 +275,14 @@ def _take(store: Store, capacity: int) -> int:  # pragma: no cover - compiled
 
 
 @inner
-def _give(store: Store, start: int, capacity: int) -> None:  # pragma: no cover - compiled
+def _give(store: Store, start: int, capacity: int) -> None:
     kind = _class_of(capacity)
     store.words[start] = store.runs[kind]
     store.runs[kind] = start
 
 
 @inner
-def _make_room(store: Store, c: int, wholes: int, cuts: int) -> int:  # pragma: no cover - compiled
+def _make_room(store: Store, c: int, wholes: int, cuts: int) -> int:
     """Where list c starts once it has a run for so many entries, or why it cannot have one.
 
     The head is not changed, but for the start.
@@ -319,17 +313,17 @@ def _make_room(store: Store, c: int, wholes: int, cuts: int) -> int:  # pragma: 
     return to
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def append_to(
     store: Store,
     lists: Integers,
-    owners: Slots,
+    owners: Small,
     cut_lists: Integers,
-    cut_owners: Slots,
+    cut_owners: Small,
     rows: Doubles,
     ids: Integers,
     done: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Append from entry `done` on, cuts last; the first not appended, and why not (0: all were)."""
     total = len(lists) + len(cut_lists)
     for begin in range(done, total, _AHEAD):
@@ -352,9 +346,7 @@ def append_to(
 
 
 @inner
-def _fetch_ends(
-    store: Store, lists: Integers, cut_lists: Integers, begin: int, end: int
-) -> None:  # pragma: no cover - compiled
+def _fetch_ends(store: Store, lists: Integers, cut_lists: Integers, begin: int, end: int) -> None:
     """Ask for the heads of some lists, then for the places where these go on."""
     last = len(store.heads) - 1
     for i in range(begin, end):
@@ -369,9 +361,7 @@ def _fetch_ends(
 
 
 @inner
-def _write_cut(
-    store: Store, place: int, slot: int, rows: Doubles, ids: Integers
-) -> None:  # pragma: no cover - compiled
+def _write_cut(store: Store, place: int, slot: int, rows: Doubles, ids: Integers) -> None:
     """A cut at a word: its range and its id, or its slot."""
     if store.cut == 1:
         store.words[place] = slot
@@ -383,7 +373,7 @@ def _write_cut(
 
 
 @inner
-def _id_place(store: Store) -> int:  # pragma: no cover - compiled
+def _id_place(store: Store) -> int:
     """The word of a cut that is its id."""
     size = len(store.words) // len(store.doubles)
     return 0 if store.cut == 1 else store.cut - size
@@ -392,7 +382,7 @@ def _id_place(store: Store) -> int:  # pragma: no cover - compiled
 @inner
 def _shorten(
     store: Store, c: int, start: int, wholes: int, cuts: int, new_wholes: int, new_cuts: int
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Make a list shorter whose remaining ids are at the front and remaining cuts at the back."""
     old, need = _need(wholes, cuts, store.cut), _need(new_wholes, new_cuts, store.cut)
     capacity, least = _capacity(old), _capacity(need) if need else 0
@@ -412,8 +402,8 @@ def _shorten(
     _write_head(store.heads, c, start, new_wholes, new_cuts)
 
 
-@nb.njit(cache=True, nogil=True)
-def _remove(store: Store, lists: Integers, ids: Words) -> None:  # pragma: no cover - compiled
+@kernel
+def _remove(store: Store, lists: Integers, ids: Array) -> None:
     for i in range(len(lists)):
         start, wholes, cuts = _list(store, lists[i])
         j = start
@@ -423,8 +413,8 @@ def _remove(store: Store, lists: Integers, ids: Words) -> None:  # pragma: no co
         _shorten(store, lists[i], start, wholes, cuts, wholes - 1, cuts)
 
 
-@nb.njit(cache=True, nogil=True)
-def _remove_cuts(store: Store, lists: Integers, ids: Words) -> None:  # pragma: no cover - compiled
+@kernel
+def _remove_cuts(store: Store, lists: Integers, ids: Array) -> None:
     at = _id_place(store)
     for i in range(len(lists)):
         start, wholes, cuts = _list(store, lists[i])
@@ -438,13 +428,13 @@ def _remove_cuts(store: Store, lists: Integers, ids: Words) -> None:  # pragma: 
 
 
 @inner
-def _among(values: Words, value: Any) -> bool:  # pragma: no cover - compiled
+def _among(values: Array, value: Any) -> bool:
     at = np.searchsorted(values, value)
     return at < len(values) and values[at] == value
 
 
-@nb.njit(cache=True, nogil=True)
-def _filter(store: Store, lists: Integers, gone: Words) -> None:  # pragma: no cover - compiled
+@kernel
+def _filter(store: Store, lists: Integers, gone: Array) -> None:
     """Go through each list once and drop what is in `gone`, which is sorted."""
     for i in range(len(lists)):
         start, wholes, cuts = _list(store, lists[i])
@@ -456,8 +446,8 @@ def _filter(store: Store, lists: Integers, gone: Words) -> None:  # pragma: no c
         _shorten(store, lists[i], start, wholes, cuts, kept - start, cuts)
 
 
-@nb.njit(cache=True, nogil=True)
-def _filter_cuts(store: Store, lists: Integers, gone: Words) -> None:  # pragma: no cover - compiled
+@kernel
+def _filter_cuts(store: Store, lists: Integers, gone: Array) -> None:
     at = _id_place(store)
     for i in range(len(lists)):
         start, wholes, cuts = _list(store, lists[i])
@@ -473,9 +463,9 @@ def _filter_cuts(store: Store, lists: Integers, gone: Words) -> None:  # pragma:
         _shorten(store, lists[i], start, wholes, cuts, wholes, left)
 
 
-@nb.njit(cache=True, nogil=True)
-def _allot(store: Store, wholes: Integers, cuts: Integers) -> int:  # pragma: no cover - compiled
-    """Heads of lists side by side; how many words they take."""
+@kernel
+def _allot(store: Store, wholes: Integers, cuts: Integers) -> int:
+    """Words of lists side by side; how many words they take."""
     total = 0
     for c in range(len(wholes)):
         need = _need(wholes[c], cuts[c], store.cut)
@@ -484,20 +474,18 @@ def _allot(store: Store, wholes: Integers, cuts: Integers) -> int:  # pragma: no
     return total
 
 
-@nb.njit(cache=True, nogil=True)
-def _put(
-    store: Store, lists: Integers, owners: Slots, ids: Integers, left: Integers
-) -> None:  # pragma: no cover - compiled
+@kernel
+def _put(store: Store, lists: Integers, owners: Small, ids: Integers, left: Integers) -> None:
     for i in range(len(lists)):
         c = lists[i]
         left[c] -= 1
         store.words[_list(store, c)[0] + left[c]] = ids[owners[i]]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _put_cuts(
-    store: Store, lists: Integers, owners: Slots, rows: Doubles, ids: Integers, left: Integers
-) -> None:  # pragma: no cover - compiled
+    store: Store, lists: Integers, owners: Small, rows: Doubles, ids: Integers, left: Integers
+) -> None:
     for i in range(len(lists)):
         c = lists[i]
         left[c] -= 1
@@ -506,16 +494,16 @@ def _put_cuts(
         _write_cut(store, place, owners[i], rows, ids)
 
 
-@nb.njit(cache=True, nogil=True)
-def _most_cuts(store: Store, lists: Integers) -> int:  # pragma: no cover - compiled
+@kernel
+def _most_cuts(store: Store, lists: Integers) -> int:
     most = 0
     for i in range(len(lists)):
         most = max(most, _list(store, lists[i])[2])
     return most
 
 
-@nb.njit(cache=True, nogil=True)
-def _counts(store: Store) -> tuple[Integers, Integers]:  # pragma: no cover - compiled
+@kernel
+def _counts(store: Store) -> tuple[Integers, Integers]:
     size = len(store.heads) - 1
     wholes, cuts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     for c in range(size):
@@ -523,9 +511,9 @@ def _counts(store: Store) -> tuple[Integers, Integers]:  # pragma: no cover - co
     return wholes, cuts
 
 
-@nb.njit(cache=True, nogil=True)
-def _copy(old: Store, new: Store) -> None:  # pragma: no cover - compiled
-    """Lists into runs allotted for them."""
+@kernel
+def _copy(old: Store, new: Store) -> None:
+    """PostingLists into runs allotted for them."""
     for c in range(len(old.heads) - 1):
         start, wholes, cuts = _list(old, c)
         to, _, _ = _list(new, c)

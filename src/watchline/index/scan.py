@@ -10,15 +10,11 @@ half-open range, and the upper bound of what is not looked at is NaN, which noth
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from watchline.index.base import Index
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.kernels import inner
+from watchline.kernels.arrays import Array, Bytes, Doubles, Integers, Small
+from watchline.kernels.compiled import inner, kernel
 
 # Boxes per block: its bounds and marks stay in the first-level cache.
 BLOCK = 256
@@ -30,27 +26,27 @@ class ScanIndex(Index):
     def __init__(self, dims: int, lenient: bool = False):
         super().__init__(dims)
         self._lenient = lenient
-        self._columns: tuple[Doubles, Doubles, npt.NDArray[Any]] | None = None
+        self._columns: tuple[Doubles, Doubles, Array] | None = None
 
     @property
     def _nbytes(self) -> int:
         return sum(a.nbytes for a in self._columns or ())
 
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         self._columns = None
 
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         self._columns = None
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         lo, hi, ids = self.columns()
         starts = np.zeros(len(points), dtype=np.int64)
         ends = np.full(len(points), len(ids))
         return scan_runs(lo, hi, ids, points, starts, ends, offsets, found, row, at)
 
-    def columns(self) -> tuple[Doubles, Doubles, npt.NDArray[Any]]:
+    def columns(self) -> tuple[Doubles, Doubles, Array]:
         """Bounds as (d, n), and ids: the inner loop runs along one dimension of all boxes."""
         if self._columns is None:
             boxes = self._boxes
@@ -67,19 +63,19 @@ class ScanIndex(Index):
         return self._columns
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def scan_runs(
     lo: Doubles,
     hi: Doubles,
-    ids: npt.NDArray[Any],
+    ids: Array,
     points: Doubles,
     starts: Integers,
     ends: Integers,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Each point against its own run of boxes [start, end), as `Index._fill` has it."""
     hits = np.empty(BLOCK, dtype=np.uint8)
     for i in range(row, len(points)):
@@ -95,14 +91,14 @@ def scan_runs(
 def scan_run(
     lo: Doubles,
     hi: Doubles,
-    ids: npt.NDArray[Any],
+    ids: Array,
     point: Doubles,
     start: int,
     end: int,
-    hits: npt.NDArray[np.uint8],
-    found: npt.NDArray[Any],
+    hits: Bytes,
+    found: Array,
     at: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """A point against a run of boxes; the next place in `found`, -1 if it has no room. An upper
     bound of NaN (with a lower one of -inf) is of a dimension that is not looked at.
 
@@ -123,9 +119,7 @@ def scan_run(
 
 
 @inner
-def _narrow(
-    lo: Doubles, hi: Doubles, point: Doubles, block: int, size: int, hits: npt.NDArray[np.uint8]
-) -> int:  # pragma: no cover - compiled
+def _narrow(lo: Doubles, hi: Doubles, point: Doubles, block: int, size: int, hits: Bytes) -> int:
     """Mark the boxes of a block that contain the point; how many there are."""
     hits[:size] = 1
     for k in range(len(point)):
@@ -140,7 +134,7 @@ def _narrow(
 
 
 @inner
-def finite(point: Doubles) -> bool:  # pragma: no cover - compiled
+def finite(point: Doubles) -> bool:
     finite = True
     for k in range(len(point)):
         finite &= np.isfinite(point[k])

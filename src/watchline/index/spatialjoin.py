@@ -19,36 +19,22 @@ from functools import partial
 from itertools import pairwise, repeat
 from typing import Any
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from watchline.errors import InvalidQuery
 from watchline.index.base import Index
 from watchline.index.clusters import join
+from watchline.index.codes import CEILING, FLOOR, Scales, cell_in
 from watchline.index.constructs import GROWN, SHRUNK
 from watchline.index.hilbert import curve_order
-from watchline.index.hits import Hits, count, scatter
-from watchline.index.mlgf import (
-    CEILING,
-    FLOOR,
-    HEIGHT,
-    PAGE,
-    PAGES,
-    Codes,
-    MultilevelGridFile,
-    Scales,
-    Tree,
-    cell_in,
-    first_bits,
-    look,
-    pages_within,
-    room_for,
-)
-from watchline.index.result import Matches, read_only, team, threads_for
-from watchline.index.table import Doubles, Int, Integers, Slots
-from watchline.index.vector import lowest, reached
-from watchline.kernels import leaf
+from watchline.index.hits import Hits, count_matches, scatter
+from watchline.index.mlgf import HEIGHT, PAGE, PAGES, MultilevelGridFile, Tree
+from watchline.index.mlgf_search import first_bits, look, pages_within, search_room
+from watchline.index.result import Matches, read_only
+from watchline.kernels.arrays import Array, Codes, Doubles, Int, Integers, Mask, Small
+from watchline.kernels.compiled import kernel, leaf
+from watchline.kernels.simd import lowest, reached
+from watchline.kernels.threads import team, threads_for
 
 # Rows for which each is searched alone.
 FEW = 12
@@ -102,7 +88,7 @@ class SpatialJoinIndex(Index):
             f" {clusters}about {self.nanoseconds:,.0f} ns a row in a batch"
         )
 
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         boxes = self._boxes
         if self._file.entered + len(slots) > GROWN * self._file.built_for + 32:
             self._build()
@@ -113,7 +99,7 @@ class SpatialJoinIndex(Index):
         self._choices.clear()
         self._file.build(self._boxes)
 
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         self._file.discard(slots)
 
     def _settle(self) -> None:
@@ -128,7 +114,7 @@ class SpatialJoinIndex(Index):
     # --- one by one
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         boxes, file = self._boxes, self._file
         return _immediate(
@@ -149,9 +135,9 @@ class SpatialJoinIndex(Index):
     def _stab(self, points: Doubles) -> Matches:
         if len(points) <= FEW:
             return super()._stab(points)
-        return self._joined(read_only(points), self._boxes.id_type)
+        return self._join_batches(read_only(points), self._boxes.id_type)
 
-    def _joined(self, points: Doubles, id_type: Any) -> Matches:
+    def _join_batches(self, points: Doubles, id_type: Any) -> Matches:
         offsets = np.empty(len(points) + 1, np.int64)
         offsets[0] = 0
         found = np.empty(0, id_type)
@@ -163,7 +149,7 @@ class SpatialJoinIndex(Index):
             counts[0] = at
             with team(batch.threads) as each:
                 hits = each(partial(self._hits, batch, id_type), batch.parts())
-                each(count, hits, repeat(counts[1:]))
+                each(count_matches, hits, repeat(counts[1:]))
                 np.cumsum(counts, out=offsets[row : end + 1])
                 taken = int(offsets[end])
                 if taken > len(found):
@@ -179,7 +165,7 @@ class SpatialJoinIndex(Index):
         found.resize(at, refcheck=False)
         return Matches(offsets, found)
 
-    def _batch(self, points: Doubles) -> Batch:
+    def _batch(self, points: Doubles) -> CurveBatch:
         """Rows in the order of the curve; for how many threads and in which clusters."""
         file = self._file
         codes, whole = encode(file.scales, points)
@@ -189,9 +175,9 @@ class SpatialJoinIndex(Index):
         threads = threads_for(int(choice.nanoseconds * len(order) / WORTH))
         if threads > 1:
             choice = self._choice(codes, order, threads)
-        return Batch(points, codes, order, choice, threads)
+        return CurveBatch(points, codes, order, choice, threads)
 
-    def _hits(self, batch: Batch, id_type: Any, part: Integers) -> Hits:
+    def _hits(self, batch: CurveBatch, id_type: Any, part: Integers) -> Hits:
         """What the clusters of a part of the order find."""
         lo, hi, choice = self._boxes.lo, self._boxes.hi, batch.choice
         return join(
@@ -275,7 +261,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Batch:
+class CurveBatch:
     """Rows that are joined together: their values, codes, order, the size of clusters, and the
     threads that share the clusters."""
 
@@ -293,10 +279,8 @@ class Batch:
         return [self.order[size * a : size * b] for a, b in pairwise(cuts.tolist())]
 
 
-@nb.njit(cache=True, nogil=True)
-def encode(
-    scales: Scales, points: Doubles
-) -> tuple[Codes, npt.NDArray[np.bool_]]:  # pragma: no cover - compiled
+@kernel
+def encode(scales: Scales, points: Doubles) -> tuple[Codes, Mask]:
     """The codes of all values, `CEILING` where there is no number; which rows have all numbers."""
     n, dims = points.shape
     codes = np.empty((n, dims), np.uint16)
@@ -312,7 +296,7 @@ def encode(
     return codes, whole
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _immediate(
     scales: Scales,
     tree: Tree,
@@ -321,14 +305,14 @@ def _immediate(
     lenient: bool,
     points: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Rows one by one, as `Index._fill` has it."""
     dims = points.shape[1]
     low, high = np.empty(dims, np.uint16), np.empty(dims, np.uint16)
-    room = room_for(tree)
+    room = search_room(tree)
     for i in range(row, len(points)):
         begin, whole = at, True
         for d in range(dims):
@@ -356,9 +340,9 @@ def _meet_row(
     point: Doubles,
     low: Codes,
     high: Codes,
-    found: npt.NDArray[Any],
+    found: Array,
     at: Int,
-) -> Int:  # pragma: no cover - compiled
+) -> Int:
     """One row with the boxes of a page.
 
     Codes decide, but for values that have the code of a bound: such boxes are compared in full.
@@ -378,7 +362,7 @@ def _meet_row(
 
 
 @leaf()
-def _holds(lo: Doubles, hi: Doubles, slot: int, point: Doubles) -> bool:  # pragma: no cover
+def _holds(lo: Doubles, hi: Doubles, slot: int, point: Doubles) -> bool:
     """Whether a box holds a row, by its bounds alone: what it does not bound may be no number."""
     inside = True
     for d in range(len(point)):

@@ -9,19 +9,12 @@ and four bytes for each place of the hash.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.kernels import inner
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.int32]
-# A whole number of Python or of NumPy: kernels have machine words, and care which.
-Int = Any
+from watchline.kernels.arrays import Doubles, Int, Integers, Small
+from watchline.kernels.compiled import inner, kernel
 
 _EMPTY = np.int32(-1)
 _SMALLEST = 8
@@ -73,15 +66,15 @@ class SlotTable:
         return np.int32 if self.narrow else np.int64
 
     @property
-    def hash(self) -> Slots:
+    def hash(self) -> Small:
         """The slot at each place, -1 at an empty one: for kernels that look ids up themselves."""
         return self._hash
 
-    def find(self, ids: Integers) -> Slots:
+    def find(self, ids: Integers) -> Small:
         """The slot of each id, -1 where there is none."""
         return _find(self._hash, self.ids, ids)
 
-    def add(self, ids: Integers, left: Doubles, right: Doubles) -> Slots | None:
+    def add(self, ids: Integers, left: Doubles, right: Doubles) -> Small | None:
         """Take in rows; their slots. None, and nothing taken in, if an id is there already."""
         if not self._has_room(len(ids)):
             if (self.find(ids) >= 0).any():
@@ -97,7 +90,7 @@ class SlotTable:
         self.narrow &= narrow
         return slots
 
-    def free(self, slots: Slots) -> None:
+    def free(self, slots: Small) -> None:
         """Forget the rows of these slots."""
         _leave(self._hash, self.ids, slots)
         self.rows[slots] = np.nan
@@ -119,7 +112,7 @@ class SlotTable:
         self._resize(len(kept) + len(kept) // 4, kept)
         self._rehash(len(kept))
 
-    def living(self) -> Slots:
+    def living(self) -> Small:
         """The slots in use, in order."""
         return np.flatnonzero(~np.isnan(self.rows[:, 0])).astype(np.int32)
 
@@ -151,11 +144,22 @@ class SlotTable:
         _enter(self._hash, self.ids, self.living())
 
 
+class BoxArrays(NamedTuple):
+    """A table of boxes as kernels take it: by slot the lower and the upper bounds, and the id."""
+
+    rows: Doubles
+    ids: Integers
+
+
 class BoxTable(SlotTable):
     """Boxes: the left numbers are the lower bounds, the right ones the upper."""
 
     def __init__(self, dims: int):
         super().__init__(dims, dims)
+
+    @property
+    def arrays(self) -> BoxArrays:
+        return BoxArrays(self.rows, self.ids)
 
     @property
     def lo(self) -> Doubles:
@@ -167,35 +171,35 @@ class BoxTable(SlotTable):
 
 
 @inner
-def place_of(table: Slots, key: Int) -> Int:  # pragma: no cover - compiled
+def hash_place(table: Small, key: Int) -> Int:
     """Where the search for an id begins: its bits mixed, the high ones kept."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     return np.int64(mixed & np.uint64(len(table) - 1))
 
 
-@nb.njit(cache=True, nogil=True)
-def _find(table: Slots, ids: Integers, wanted: Integers) -> Slots:  # pragma: no cover - compiled
+@kernel
+def _find(table: Small, ids: Integers, wanted: Integers) -> Small:
     slots = np.empty(len(wanted), dtype=np.int32)
     for i in range(len(wanted)):
-        at = place_of(table, wanted[i])
+        at = hash_place(table, wanted[i])
         while table[at] >= 0 and ids[table[at]] != wanted[i]:
             at = (at + 1) & (len(table) - 1)
         slots[i] = table[at]
     return slots
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _take_in(
-    table: Slots,
+    table: Small,
     rows: Doubles,
     ids: Integers,
-    free: Slots,
+    free: Small,
     free_count: int,
     left: Doubles,
     right: Doubles,
     new: Integers,
-) -> tuple[Slots, bool]:  # pragma: no cover - compiled
+) -> tuple[Small, bool]:
     """Rows into free slots, from the end of their list; the slots, and if all ids are narrow.
 
     No slots, and nothing changed, if an id is there already.
@@ -220,26 +224,26 @@ def _take_in(
     return slots, narrow
 
 
-@nb.njit(cache=True, nogil=True)
-def _enter(table: Slots, ids: Integers, slots: Slots) -> None:  # pragma: no cover - compiled
+@kernel
+def _enter(table: Small, ids: Integers, slots: Small) -> None:
     for i in range(len(slots)):
-        at = place_of(table, ids[slots[i]])
+        at = hash_place(table, ids[slots[i]])
         while table[at] >= 0:
             at = (at + 1) & (len(table) - 1)
         table[at] = slots[i]
 
 
-@nb.njit(cache=True, nogil=True)
-def _leave(table: Slots, ids: Integers, slots: Slots) -> None:  # pragma: no cover - compiled
+@kernel
+def _leave(table: Small, ids: Integers, slots: Small) -> None:
     """Empty the ids' places and move up what had been pushed past them."""
     mask = len(table) - 1
     for i in range(len(slots)):
-        hole = place_of(table, ids[slots[i]])
+        hole = hash_place(table, ids[slots[i]])
         while table[hole] != slots[i]:
             hole = (hole + 1) & mask
         at = (hole + 1) & mask
         while table[at] >= 0:
-            home = place_of(table, ids[table[at]])
+            home = hash_place(table, ids[table[at]])
             if ((at - home) & mask) >= ((at - hole) & mask):
                 table[hole] = table[at]
                 hole = at

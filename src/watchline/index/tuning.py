@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from watchline.errors import InvalidRange
-from watchline.index.grid import HUGEST, TINIEST, Axis, cells_of, edged_axis, equal_axis
-from watchline.index.table import Doubles, Integers
+from watchline.index.cells import HUGEST, TINIEST, Axis, cells_of, edged_axis, equal_axis
+from watchline.kernels.arrays import Doubles, Integers
 
 # Boxes by which candidates are judged, and by which the extent is.
 SAMPLE, WIDE_SAMPLE = 1_024, 16_384
@@ -48,7 +48,7 @@ def scan_cost(dims: int, boxes: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class SampleCosts:
     """What a sample of boxes costs on some cells: lists in all, lists that a search reads, entries
     and cuts of each level (whose constructs are 2^level cells wide)."""
 
@@ -103,7 +103,7 @@ def best_shape(
     unit: float | None,
     domain: tuple[float, float] | None,
     ks: Iterable[int],
-    costs: Callable[[tuple[Axis, ...], int, Doubles], Costs],
+    costs: Callable[[tuple[Axis, ...], int, Doubles], SampleCosts],
 ) -> Shape:
     """The cheapest of the candidates: equal cells, or, where borders crowd, cells between borders.
 
@@ -120,7 +120,7 @@ def best_shape(
             crowd = math.prod(crowding(a, b) * a.cells for a, b in zip(axes, borders, strict=True))
             for k in ks:
                 padded = tuple(with_margin(axis, k) for axis in axes)
-                made = estimate(axes, crowd, n, len(judges), costs(padded, k, judges))
+                made = cell_estimate(axes, crowd, n, len(judges), costs(padded, k, judges))
                 shapes.append(Shape(padded, k, made))
         return shapes
 
@@ -139,7 +139,9 @@ def objective(shape: Shape, n: int) -> float:
     return shape.estimate.nanoseconds + PRICE * each * max(1.0, each / usual)
 
 
-def estimate(axes: tuple[Axis, ...], crowd: float, n: int, sampled: int, costs: Costs) -> Estimate:
+def cell_estimate(
+    axes: tuple[Axis, ...], crowd: float, n: int, sampled: int, costs: SampleCosts
+) -> Estimate:
     """The model: n boxes, of which `sampled` cost this.
 
     Were points everywhere alike, they would meet the cuts of an average cell. But points are where

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from watchline.evaluate import holds
+from watchline.joining.directions import Life, bare, parted
+from watchline.joining.windows import JoinFrame, Keys, allowed, partner_interval
+from watchline.kernels.arrays import Integers, Mask
 from watchline.model import Atom, Compare, Conjunction, Query
-from watchline.windowjoin.frame import Frame, Integers, Keys, Mask, allowed, interval
-from watchline.windowjoin.plan import Life, bare, parted
 
 # Rows that are tried at once.
 TRIED = 1 << 20
@@ -30,7 +31,7 @@ class Tuples(NamedTuple):
     turns: Integers
 
 
-def chained(query: Query, life: Life, frame: Frame) -> Iterator[Tuples]:
+def chained(query: Query, life: Life, frame: JoinFrame) -> Iterator[Tuples]:
     """The tuples of a query that the fresh rows complete, each once."""
     seen: Tuples | None = None
     for conjunction in query.where:
@@ -51,7 +52,7 @@ class _Chain:
     """One conjunction, and the position whose rows come last."""
 
     def __init__(
-        self, query: Query, life: Life, frame: Frame, conjunction: Conjunction, trigger: int
+        self, query: Query, life: Life, frame: JoinFrame, conjunction: Conjunction, trigger: int
     ):
         self._frame, self._life, self._trigger = frame, life, trigger
         self._sources = query.sources
@@ -60,13 +61,13 @@ class _Chain:
         self._fit = [self._selected(i, side) for i, side in enumerate(sides)]
         places = {source.alias: i for i, source in enumerate(query.sources)}
         self._links = [(places[c.left.alias], places[c.right.alias], c) for c in links]
-        self._order = self._joined_in()
+        self._order = self._join_order()
 
     def _selected(self, position: int, side: tuple[Atom, ...]) -> Mask:
         columns = self._frame.columns(self._sources[position].stream)
         return holds((Conjunction(side),), columns)
 
-    def _joined_in(self) -> list[int]:
+    def _join_order(self) -> list[int]:
         """The other positions: those that an equality leads to first, then any comparison."""
         known, order = {self._trigger}, []
         left = [i for i in range(len(self._sources)) if i != self._trigger]
@@ -112,7 +113,7 @@ class _Chain:
         """Each partial tuple with each row that it may have at this position."""
         source, stretch = self._sources[position], self._stretches[position]
         assert source.window is not None
-        lo, hi = interval(
+        lo, hi = partner_interval(
             self._stretches[self._trigger],
             partial[:, self._trigger],
             stretch,

@@ -62,7 +62,7 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shape:
+class DirectionShape:
     """What the members of a direction share.
 
     `positions` are those of trigger and partner in FROM. `is_range`: the window is one of time.
@@ -86,7 +86,7 @@ class Shape:
 
 
 class Direction(NamedTuple):
-    shape: Shape
+    shape: DirectionShape
     members: list[Member]
 
 
@@ -116,14 +116,16 @@ def halves(query: Query) -> list[Half]:
     return found
 
 
-def directions(asked: Iterable[tuple[int, list[Half], Life]]) -> list[Direction]:
+def directions_of(asked: Iterable[tuple[int, list[Half], Life]]) -> list[Direction]:
     """The directions of queries, each with its number, its halves and its life."""
-    found: dict[Shape, list[Member]] = {}
+    found: dict[DirectionShape, list[Member]] = {}
     for number, parts, life in asked:
         for half in parts:
             is_range = isinstance(half.window, RangeWindow)
             birth = life.birth(half.streams[1])
-            shape = Shape(half.streams, half.positions, half.links, is_range, birth, life.death)
+            shape = DirectionShape(
+                half.streams, half.positions, half.links, is_range, birth, life.death
+            )
             member = Member(number, half.window, half.trigger, half.partner)
             found.setdefault(shape, []).append(member)
     return [Direction(shape, members) for shape, members in found.items()]
@@ -143,7 +145,7 @@ def parted(
             sides[places[atom.left.alias]].append(atom)
         else:
             links.append(atom)
-    return [tuple(map(plain, side)) for side in sides], links
+    return [tuple(map(unaliased, side)) for side in sides], links
 
 
 def oriented(link: Compare, alias: str) -> Link:
@@ -159,7 +161,7 @@ def bare(attribute: Attribute) -> Attribute:
     return Attribute(attribute.name, attribute.type)
 
 
-def plain(atom: Atom) -> Atom:
+def unaliased(atom: Atom) -> Atom:
     """An atom over the attributes of its stream."""
     if isinstance(atom, Compare):
         return Compare(bare(atom.left), bare(atom.right), atom.orders)

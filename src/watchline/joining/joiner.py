@@ -7,19 +7,17 @@ when each query began. Queries join only rows of their own life, so which others
 in another part, changes nothing for them.
 
 A batch is worked off in slices: the rows that windows hold and the slice are one stretch of each
-stream, and every direction of the plan is probed with it (`windowjoin`).
+stream, and every direction of the plan is probed with it (`probe`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.catalog import (
@@ -42,30 +40,25 @@ from watchline.errors import (
     UnknownStream,
     UnknownVersion,
 )
+from watchline.joining.directions import Life
+from watchline.joining.feeds import Feed
+from watchline.joining.plan import Build, JoinPlan, JoinQuery, Slot, SlotTuples
+from watchline.joining.probe import BitsDirection
+from watchline.joining.windows import JoinFrame, Stretch
+from watchline.kernels.arrays import Integers
 from watchline.model import Query, Stream
-from watchline.tracking import blob as blobs
-from watchline.tracking.joining import Asked, Build, Found, Plan, Slot
-from watchline.tracking.rows import (
+from watchline.rows import (
+    AcceptedRows,
     Rejects,
+    Rows,
     accepted,
     conformed,
-    in_time,
     row_schema,
+    shards_of,
     stable_order,
     times_of,
 )
-from watchline.tracking.shards import shards_of
-from watchline.windowjoin import (
-    LONGEST,
-    PIECES,
-    BitsDirection,
-    Frame,
-    IndexedDirection,
-    Life,
-    Stretch,
-)
-
-Integers = npt.NDArray[np.int64]
+from watchline.rows import blob as blobs
 
 METHODS = ("bits", "sj", "ibs")
 # So many numbers of queries may be out of use.
@@ -74,27 +67,6 @@ SPARE = 4_096
 # row may complete millions.
 FIRST_SLICE, MOST_ROWS = 16, 1 << 16
 TUPLES = 1 << 22
-
-
-@dataclass
-class Feed:
-    """A stream's rows that are kept: those in windows, and those that wait. `first` is the place of
-    rows[0] in the stream."""
-
-    stream: Stream
-    rows: pa.Table
-    waiting: pa.Table
-    first: int = 0
-    newest: int | None = None
-
-    @staticmethod
-    def of(stream: Stream) -> Feed:
-        nothing = row_schema(stream).empty_table()
-        return Feed(stream, nothing, nothing)
-
-    @property
-    def processed(self) -> int:
-        return self.first + int(self.rows.num_rows)
 
 
 class Joiner:
@@ -186,17 +158,23 @@ class Joiner:
         self._processed: int | None = None
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
-        self._queries: dict[str, Asked] = {}
+        self._queries: dict[str, JoinQuery] = {}
         self._next = 0
         self._births: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int | None] = {}
         self._slice = FIRST_SLICE
         # The plan of now, and the last there was.
-        self._plan: Plan | None = None
-        self._last: Plan | None = None
+        self._plan: JoinPlan | None = None
+        self._last: JoinPlan | None = None
+
+    @property
+    def declared(self) -> dict[str, Stream]:
+        """The streams as they are declared at this version, by name."""
+        return {name: feed.stream for name, feed in self._feeds.items()}
 
     @property
     def streams(self) -> tuple[str, ...]:
+        """The names of the streams that are joined, in the order in which they were given."""
         return tuple(self._feeds)
 
     @property
@@ -252,7 +230,7 @@ class Joiner:
         needed = Counter(source.stream for source in query.sources)
         if needed - Counter(slot.stream for slot in self._slots):
             return  # there are no columns for it: it is unanswered
-        self._queries[query.id] = Asked.of(self._next, query)
+        self._queries[query.id] = JoinQuery.of(self._next, query)
         self._next += 1
         self._births[query.id] = {name: self._feeds[name].processed for name in needed}
         if query.lifetime is not None or query.until is not None:
@@ -310,22 +288,22 @@ class Joiner:
             ends.append(begun + query.lifetime)
         return min(ends, default=None)
 
-    def _planned(self) -> Plan:
+    def _planned(self) -> JoinPlan:
         if self._plan is None or any(
             place <= self._feeds[name].first for name, place in self._plan.young
         ):
             asked = list(self._queries.values())
             if self._next > 2 * len(asked) + SPARE:
                 # Numbers of queries that are gone are given again, all at once.
-                asked = [Asked(i, a.query, a.halves) for i, a in enumerate(asked)]
+                asked = [JoinQuery(i, a.query, a.halves) for i, a in enumerate(asked)]
                 self._queries, self._next = {a.query.id: a for a in asked}, len(asked)
             lives = [self._life(a.query) for a in asked]
-            self._plan = self._last = Plan(asked, lives, self._build, self._last)
+            self._plan = self._last = JoinPlan(asked, lives, self._build, self._last)
         return self._plan
 
     # --- rows
 
-    def process(self, rows: Mapping[str, pa.Table | pa.RecordBatch]) -> pa.Table:
+    def process(self, rows: Mapping[str, Rows]) -> pa.Table:
         """The tuples that these rows, and those that waited for them, complete."""
         return pa.concat_tables([self.schema.empty_table(), *self.chunks(rows)])
 
@@ -333,9 +311,7 @@ class Joiner:
         """No more rows will come: all that wait are processed."""
         return pa.concat_tables([self.schema.empty_table(), *self.chunks({}, last=True)])
 
-    def chunks(
-        self, rows: Mapping[str, pa.Table | pa.RecordBatch], last: bool = False
-    ) -> Iterator[pa.Table]:
+    def chunks(self, rows: Mapping[str, Rows], last: bool = False) -> Iterator[pa.Table]:
         """As `process`, piece by piece, to be read to its end; with `last` all are released."""
         if not isinstance(rows, Mapping):
             raise SchemaMismatch(
@@ -343,28 +319,17 @@ class Joiner:
             )
         now = None if self._wall_clock is None else micros_now(self._wall_clock)
         taken = {name: self._accepted(name, table, now) for name, table in rows.items()}
-        for name, (table, rejects) in taken.items():
+        for name, (good, rejects) in taken.items():
             self.count_rejects(rejects)
-            self._counts["rows"] += table.num_rows
-            self._wait(self._feeds[name], table)
+            self._counts["rows"] += good.num_rows
+            if late := self._feeds[name].wait(good.table, self._clock):
+                self._counts["late"] += late
         yield from self._released(last)
 
-    def _accepted(self, name: str, table: Any, now: int | None) -> tuple[pa.Table, Rejects]:
+    def _accepted(self, name: str, rows: Rows, now: int | None) -> tuple[AcceptedRows, Rejects]:
         if name not in self._feeds:
             raise UnknownStream(f"there is no stream {name!r} among {', '.join(self._feeds)}")
-        return accepted(table, self._feeds[name].stream, frozenset(), now)
-
-    def _wait(self, feed: Feed, table: pa.Table) -> None:
-        times = times_of(table, feed.stream)
-        if not len(times):
-            return
-        if self._clock is not None and (late := times < self._clock).any():
-            self._counts["late"] += int(late.sum())
-            table, times = table.filter(pa.array(~late)), times[~late]
-        if len(times):
-            newest = int(times.max())
-            feed.newest = newest if feed.newest is None else max(feed.newest, newest)
-            feed.waiting = pa.concat_tables([feed.waiting, table]).combine_chunks()
+        return accepted(rows, self._feeds[name].stream, frozenset(), now)
 
     def _released(self, last: bool) -> Iterator[pa.Table]:
         """Process what no stream can come before any more."""
@@ -375,16 +340,11 @@ class Joiner:
         clock = max(known) if last else min(known)
         if self._clock is not None:
             clock = max(clock, self._clock)
-        ready: dict[str, pa.Table] = {}
-        for name, feed in self._feeds.items():
-            due = times_of(feed.waiting, feed.stream) <= clock
-            rows = feed.waiting.filter(pa.array(due))
-            feed.waiting = feed.waiting.filter(pa.array(~due))
-            ready[name] = rows.take(pa.array(in_time(rows, feed.stream))).combine_chunks()
+        ready = {name: feed.release(clock) for name, feed in self._feeds.items()}
         self._clock = clock
-        yield from self._joined(ready)
+        yield from self._process_ready(ready)
 
-    def _joined(self, ready: dict[str, pa.Table]) -> Iterator[pa.Table]:
+    def _process_ready(self, ready: dict[str, pa.Table]) -> Iterator[pa.Table]:
         times = {name: times_of(rows, self._feeds[name].stream) for name, rows in ready.items()}
         names = sorted(ready, key=lambda name: name.encode())
         every = np.concatenate([times[name] for name in names])
@@ -427,26 +387,19 @@ class Joiner:
                 self._plan = None
 
     def _sliced(self, slices: dict[str, tuple[pa.Table, Integers]], now: int) -> Any:
-        stretches = {}
-        for name, (rows, turns) in slices.items():
-            feed = self._feeds[name]
-            whole = pa.concat_tables([feed.rows, rows]).combine_chunks()
-            fresh = feed.rows.num_rows
-            stretches[name] = Stretch(
-                feed.stream, whole, times_of(whole, feed.stream), feed.first, fresh, turns
-            )
+        stretches = {name: self._feeds[name].stretch(*fresh) for name, fresh in slices.items()}
         plan = self._planned()
-        found = plan.found(Frame(stretches), self._slots)
+        tuples = plan.tuples(JoinFrame(stretches), self._slots)
         for name, stretch in stretches.items():
-            _trim(self._feeds[name], stretch, plan.windows.get(name, (-1, 0)), now)
-        self._counts["pairs"] += len(found.query)
-        if len(found.query):
-            yield self._table(found, plan, stretches)
-        return len(found.query)
+            self._feeds[name].trim(stretch, plan.windows.get(name, (-1, 0)), now)
+        self._counts["pairs"] += len(tuples.query)
+        if len(tuples.query):
+            yield self._table(tuples, plan, stretches)
+        return len(tuples.query)
 
-    def _table(self, found: Found, plan: Plan, stretches: dict[str, Stretch]) -> pa.Table:
-        columns = {"query_id": plan.ids.take(pa.array(found.query))}
-        for slot, rows in zip(self._slots, found.rows, strict=True):
+    def _table(self, tuples: SlotTuples, plan: JoinPlan, stretches: dict[str, Stretch]) -> pa.Table:
+        columns = {"query_id": plan.ids.take(pa.array(tuples.query))}
+        for slot, rows in zip(self._slots, tuples.rows, strict=True):
             absent = rows < 0
             places = pa.array(rows, mask=absent) if absent.any() else pa.array(rows)
             taken = stretches[slot.stream].rows.take(places)
@@ -541,7 +494,7 @@ class Joiner:
         queries = self._catalog.queries(self.version)
         self._unanswered = Unanswered(self._not_answered(queries))
         ours = self._joins(queries)
-        self._queries = {name: Asked.of(i, ours[name]) for i, name in enumerate(head["births"])}
+        self._queries = {name: JoinQuery.of(i, ours[name]) for i, name in enumerate(head["births"])}
         self._next = len(self._queries)
         self._births, self._begun = head["births"], head["begun"]
         self._counts, self._rejects = Counter(head["counts"]), Counter(head["rejects"])
@@ -565,15 +518,17 @@ class Joiner:
 def _builder(method: str, pieces: int | None) -> Build:
     if method not in METHODS:
         raise InvalidQuery(f"method is 'bits', 'sj' or 'ibs', not {method!r}")
-    if pieces is None:
-        pieces = PIECES
-    elif method != "sj":
-        raise InvalidQuery(f"pieces go with method 'sj', not with {method!r}")
-    elif isinstance(pieces, bool) or not isinstance(pieces, int) or not 1 <= pieces <= 1_024:
-        raise InvalidQuery(f"pieces is a whole number from 1 to 1024, not {pieces!r}")
+    if pieces is not None:
+        if method != "sj":
+            raise InvalidQuery(f"pieces go with method 'sj', not with {method!r}")
+        if isinstance(pieces, bool) or not isinstance(pieces, int) or not 1 <= pieces <= 1_024:
+            raise InvalidQuery(f"pieces is a whole number from 1 to 1024, not {pieces!r}")
     if method == "bits":
         return BitsDirection
-    return partial(IndexedDirection, method=method, pieces=pieces)
+    # The paper's own methods are loaded when they are asked for.
+    from watchline.joining.papers.indexed import PIECES, IndexedDirection
+
+    return partial(IndexedDirection, method=method, pieces=pieces or PIECES)
 
 
 def _checked_names(streams: Sequence[str]) -> list[str]:
@@ -583,13 +538,3 @@ def _checked_names(streams: Sequence[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise InvalidQuery("a stream is named twice: once is enough, under however many aliases")
     return names
-
-
-def _trim(feed: Feed, stretch: Stretch, window: tuple[int, int], now: int) -> None:
-    """Keep what a row may still meet that comes now or later."""
-    length, rows = window
-    start = max(len(stretch) - rows, 0)
-    if length >= 0:
-        oldest = max(now - min(length, LONGEST), -(2**63))
-        start = min(start, int(np.searchsorted(stretch.times, oldest)))
-    feed.rows, feed.first = stretch.rows.slice(start), stretch.first + start

@@ -1,4 +1,4 @@
-"""The plan of joins, and the tuples it finds in a batch.
+"""The plan of joins, and the tuples that a batch completes by it.
 
 Queries of two streams are directions, shared as far as they can be; those of three streams or more
 are answered one by one. What comes out has a row for each *slot*: a stream, and which time it
@@ -12,32 +12,29 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.model import Query, RangeWindow
-from watchline.tracking.rows import stable_order
-from watchline.windowjoin import (
+from watchline.joining.chain import chained
+from watchline.joining.directions import (
     Direction,
-    Frame,
+    DirectionShape,
     Half,
     Life,
     Member,
-    Pairs,
-    Shape,
-    chained,
-    directions,
+    directions_of,
     halves,
 )
-
-Integers = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
+from watchline.joining.probe import JoinedPairs
+from watchline.joining.windows import JoinFrame
+from watchline.kernels.arrays import Integers, Mask, Small
+from watchline.model import Query, RangeWindow
+from watchline.rows import stable_order
 
 
 class Prober(Protocol):
     """A direction that can be asked, by whatever method."""
 
-    def pairs(self, frame: Frame) -> Iterator[Pairs]: ...
+    def pairs(self, frame: JoinFrame) -> Iterator[JoinedPairs]: ...
 
 
 Build = Callable[[Direction], Prober]
@@ -53,7 +50,7 @@ class Slot(NamedTuple):
         return f"{self.stream}{self.time if self.time > 1 else ''}_{attribute}"
 
 
-class Found(NamedTuple):
+class SlotTuples(NamedTuple):
     """Tuples: their queries, the turns of the rows that completed them, and for each slot the row
     in its stretch, or -1."""
 
@@ -62,33 +59,38 @@ class Found(NamedTuple):
     rows: list[Integers]
 
 
-class Asked(NamedTuple):
-    """A query, what `windowjoin` needs of it, and its number, which stays while it lives."""
+class JoinQuery(NamedTuple):
+    """A query of a joiner: its number, which stays while it lives, and the halves of its
+    conjunctions if it joins two streams."""
 
     number: int
     query: Query
     halves: list[Half]
 
     @staticmethod
-    def of(number: int, query: Query) -> Asked:
-        return Asked(number, query, halves(query) if len(query.sources) == 2 else [])
+    def of(number: int, query: Query) -> JoinQuery:
+        return JoinQuery(number, query, halves(query) if len(query.sources) == 2 else [])
 
 
-class Plan:
+class JoinPlan:
     """Queries as directions, and those of three streams or more as they are. Directions that are as
     they were `before` are not made again."""
 
     def __init__(
-        self, asked: list[Asked], lives: list[Life], build: Build, before: Plan | None = None
+        self,
+        asked: list[JoinQuery],
+        lives: list[Life],
+        build: Build,
+        before: JoinPlan | None = None,
     ):
         named = {a.number: a.query.id for a in asked}
         self.ids = pa.array([named.get(i, "") for i in range(max(named, default=-1) + 1)])
         self.young = {birth for life in lives for birth in life.births}
         both = list(zip(asked, lives, strict=True))
         self._more = [(a, life) for a, life in both if len(a.query.sources) > 2]
-        made = directions((a.number, a.halves, life) for a, life in both)
+        made = directions_of((a.number, a.halves, life) for a, life in both)
         known = {} if before is None else before._directions
-        self._directions: dict[Shape, tuple[list[Member], Prober]] = {}
+        self._directions: dict[DirectionShape, tuple[list[Member], Prober]] = {}
         for direction in made:
             shape, members = direction
             old = known.get(shape)
@@ -99,7 +101,7 @@ class Plan:
         self._disjunct[[a.number for a in asked if len(a.query.where) > 1]] = True
         self.windows = _windows([a.query for a in asked])
 
-    def found(self, frame: Frame, slots: list[Slot]) -> Found:
+    def tuples(self, frame: JoinFrame, slots: list[Slot]) -> SlotTuples:
         """All tuples that the fresh rows complete, in the order of these rows."""
         probers = [prober for _, prober in self._directions.values()]
         parts = [self._paired(p, frame, slots) for d in probers for p in d.pairs(frame)]
@@ -111,14 +113,16 @@ class Plan:
                 for position, slot in enumerate(into):
                     columns[slot] = rows[:, position]
                 number = np.full(len(rows), asked.number, np.int32)
-                parts.append(Found(number, turns, columns))
+                parts.append(SlotTuples(number, turns, columns))
         every = _concatenated([part for part in parts if len(part.query)], slots)
         if len(every.turn) and (every.turn[1:] < every.turn[:-1]).any():
             order = stable_order(every.turn)
-            every = Found(every.query[order], every.turn[order], [r[order] for r in every.rows])
+            every = SlotTuples(
+                every.query[order], every.turn[order], [r[order] for r in every.rows]
+            )
         return every
 
-    def _paired(self, pairs: Pairs, frame: Frame, slots: list[Slot]) -> Found:
+    def _paired(self, pairs: JoinedPairs, frame: JoinFrame, slots: list[Slot]) -> SlotTuples:
         shape = pairs.shape
         counts = np.diff(pairs.ends, prepend=0)
         stretch = frame.stretches[shape.streams[0]]
@@ -129,7 +133,7 @@ class Plan:
             columns[slots.index(Slot(stream, time))] = np.repeat(row.astype(np.int64), counts)
         turns = np.repeat(stretch.turns[pairs.trigger - stretch.fresh], counts)
         # The arrays of pairs are written again for the next ones.
-        return Found(pairs.ids.copy(), turns, columns)
+        return SlotTuples(pairs.ids.copy(), turns, columns)
 
 
 def slots_of(query: Query) -> list[Slot]:
@@ -164,27 +168,27 @@ def _windows(queries: list[Query]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _concatenated(parts: list[Found], slots: list[Slot]) -> Found:
+def _concatenated(parts: list[SlotTuples], slots: list[Slot]) -> SlotTuples:
     if not parts:
         none = np.empty(0, np.int64)
-        return Found(np.empty(0, np.int32), none, [none] * len(slots))
+        return SlotTuples(np.empty(0, np.int32), none, [none] * len(slots))
     if len(parts) == 1:
         return parts[0]
     columns = [np.concatenate(c) for c in zip(*(part.rows for part in parts), strict=True)]
-    return Found(
+    return SlotTuples(
         np.concatenate([part.query for part in parts]),
         np.concatenate([part.turn for part in parts]),
         columns,
     )
 
 
-def _once(found: Found, disjunct: npt.NDArray[np.bool_]) -> Found:
+def _once(tuples: SlotTuples, disjunct: Mask) -> SlotTuples:
     """Tuples of disjunctions once, however many of their conjunctions hold."""
-    if not len(found.query) or not disjunct[found.query].any():
-        return found
-    some = np.flatnonzero(disjunct[found.query])
-    keys = np.stack([found.query[some].astype(np.int64), *(r[some] for r in found.rows)], axis=1)
+    if not len(tuples.query) or not disjunct[tuples.query].any():
+        return tuples
+    some = np.flatnonzero(disjunct[tuples.query])
+    keys = np.stack([tuples.query[some].astype(np.int64), *(r[some] for r in tuples.rows)], axis=1)
     _, first = np.unique(keys, axis=0, return_index=True)
-    keep = ~disjunct[found.query]
+    keep = ~disjunct[tuples.query]
     keep[some[first]] = True
-    return Found(found.query[keep], found.turn[keep], [r[keep] for r in found.rows])
+    return SlotTuples(tuples.query[keep], tuples.turn[keep], [r[keep] for r in tuples.rows])

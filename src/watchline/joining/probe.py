@@ -20,18 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index.vector import SLACK, lowest, ones, pick_block, prefetch
-from watchline.kernels import inner, leaf
+from watchline.joining.directions import Direction, DirectionShape, Half, Link, Member
+from watchline.joining.sides import Side
+from watchline.joining.windows import LONGEST, JoinFrame, Keys, newest_rank, partner_interval
+from watchline.kernels.arrays import Integers, Mask, Small, Words
+from watchline.kernels.buffers import grown
+from watchline.kernels.compiled import kernel, leaf
+from watchline.kernels.simd import SLACK, lowest, ones, pick_block, prefetch
 from watchline.model import InRange
-from watchline.windowjoin.frame import LONGEST, Frame, Integers, Keys, Mask, interval, newest_rank
-from watchline.windowjoin.plan import Direction, Half, Link, Member, Shape
-from watchline.windowjoin.sides import Side, Words
-
-Small = npt.NDArray[np.int32]
 
 BLOCK = 256
 # Answers that are told at once: so many as are still in the processor's cache when they are read.
@@ -48,11 +46,11 @@ AHEAD = 3
 AT, COUNT, TRIED, ENTERED = range(4)
 
 
-class Pairs(NamedTuple):
+class JoinedPairs(NamedTuple):
     """Rows that satisfy something together: trigger[i] and partner[i], rows of their stretches,
     with the queries ids[ends[i - 1] : ends[i]]. All is overwritten when more is asked for."""
 
-    shape: Shape
+    shape: DirectionShape
     trigger: Small
     partner: Small
     ends: Integers
@@ -96,8 +94,8 @@ class Ways(NamedTuple):
     """How partners are found: chains of hashes, or blocks sorted by key."""
 
     kind: int
-    left: npt.NDArray[np.uint64]
-    right: npt.NDArray[np.uint64]
+    left: Words
+    right: Words
     head: Small
     before: Small
     order: Small
@@ -143,7 +141,7 @@ class BitsDirection:
         none = np.empty(0, np.int32)
         self._out = Out(none, none, np.empty(0, np.int64), none)
 
-    def pairs(self, frame: Frame) -> Iterator[Pairs]:
+    def pairs(self, frame: JoinFrame) -> Iterator[JoinedPairs]:
         """What the fresh rows of the trigger's stream find."""
         words, rows = self._sides[1].words, len(frame.stretches[self.shape.streams[1]])
         if not self._parts and words > 1 and 8 * words * rows > MOST_BYTES:
@@ -156,7 +154,7 @@ class BitsDirection:
         else:
             yield from self._probed(frame)
 
-    def _probed(self, frame: Frame) -> Iterator[Pairs]:
+    def _probed(self, frame: JoinFrame) -> Iterator[JoinedPairs]:
         """In the order of the triggers."""
         triggers = self._triggers(frame)
         if not len(triggers.row):
@@ -182,15 +180,17 @@ class BitsDirection:
             )
             self._out = Out(*out)
             first, second, ends, ids = self._out
-            yield Pairs(shape, first[:pairs], second[:pairs], ends[:pairs], ids[:answers])
+            yield JoinedPairs(shape, first[:pairs], second[:pairs], ends[:pairs], ids[:answers])
 
-    def _triggers(self, frame: Frame) -> Triggers:
+    def _triggers(self, frame: JoinFrame) -> Triggers:
         shape = self.shape
         trigger, partner = (frame.stretches[name] for name in shape.streams)
         rows = np.arange(trigger.fresh, len(trigger))
         if shape.death is not None:
             rows = rows[trigger.times[rows] <= shape.death]
-        lo, hi = interval(trigger, rows, partner, self._window, shape.meets_itself, shape.birth)
+        lo, hi = partner_interval(
+            trigger, rows, partner, self._window, shape.meets_itself, shape.birth
+        )
         now = trigger.times[rows] if shape.is_range else newest_rank(trigger, rows, partner)
         bits = self._sides[0].fresh_bits(frame)[rows - trigger.fresh]
         some = (lo < hi) & bits.any(axis=1)
@@ -249,7 +249,7 @@ def _ways(
     return ways, Links(left, right, orders, seen)
 
 
-def _hashed(keys: Integers, buckets: int) -> npt.NDArray[np.uint64]:
+def _hashed(keys: Integers, buckets: int) -> Words:
     found = np.zeros(keys.shape[1], np.uint64)
     for column in keys:
         found = (found ^ column.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
@@ -267,7 +267,7 @@ def _sorted_blocks(keys: Integers, known: Mask) -> tuple[Small, Integers]:
     return order, comparable
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _probe(
     triggers: Triggers,
     partners: Partners,
@@ -277,7 +277,7 @@ def _probe(
     state: Integers,
     some: Small,
     out: Out,
-) -> Any:  # pragma: no cover - compiled
+) -> Any:
     """From where it stopped, until there are many answers: the numbers of pairs and answers, and
     the arrays they are in."""
     words = triggers.bits.shape[1]
@@ -292,8 +292,8 @@ def _probe(
         count = state[COUNT]
         if pairs + count > len(first):
             size = max(2 * len(first), pairs + count, 1024)
-            first, second = _grown(first, size, pairs), _grown(second, size, pairs)
-            ends = _grown(ends, size, pairs)
+            first, second = grown(first, size, pairs), grown(second, size, pairs)
+            ends = grown(ends, size, pairs)
         i = state[TRIED]
         while i < count and n < CHUNK:
             p = np.int64(some[i])
@@ -302,7 +302,7 @@ def _probe(
             if not _linked(links, at, p):
                 continue
             if n + 64 * filled + SLACK > len(ids):
-                ids = _grown(ids, max(2 * len(ids), n + 64 * filled + SLACK, 1024), n)
+                ids = grown(ids, max(2 * len(ids), n + 64 * filled + SLACK, 1024), n)
             limit = _alive(members, triggers.now[at] - partners.then[p])
             start = p * words
             end = _answers(members.query, which, what, filled, partners.bits, start, limit, ids, n)
@@ -318,7 +318,7 @@ def _probe(
 
 
 @leaf()
-def _fetch(bits: Words, row: int, words: int) -> None:  # pragma: no cover - compiled
+def _fetch(bits: Words, row: int, words: int) -> None:
     """Ask for the bits of a partner that is tried soon; a line of memory has eight words."""
     for w in range(0, words, 8):
         prefetch(bits, row * words + w)
@@ -327,7 +327,7 @@ def _fetch(bits: Words, row: int, words: int) -> None:  # pragma: no cover - com
 @leaf()
 def _candidates(
     triggers: Triggers, partners: Partners, links: Links, ways: Ways, state: Integers, some: Small
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """Partners of the trigger where the probe is; how many there are."""
     at = state[AT]
     lo, hi = triggers.lo[at], triggers.hi[at]
@@ -343,17 +343,8 @@ def _candidates(
     return count
 
 
-@inner
-def _grown(array: Any, size: int, used: int) -> Any:  # pragma: no cover - compiled
-    larger = np.empty(size, array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
 @leaf()
-def _not_empty(
-    bits: Words, at: int, which: Integers, what: Words
-) -> int:  # pragma: no cover - compiled
+def _not_empty(bits: Words, at: int, which: Integers, what: Words) -> int:
     """The words of a row that have a bit, and where they are."""
     count = 0
     for w in range(bits.shape[1]):
@@ -363,7 +354,7 @@ def _not_empty(
 
 
 @leaf()
-def _enter(ways: Ways, known: Mask, entered: int, hi: int) -> int:  # pragma: no cover - compiled
+def _enter(ways: Ways, known: Mask, entered: int, hi: int) -> int:
     """Partners up to `hi` go to the head of their chains."""
     for p in range(entered, hi):
         if known[p]:
@@ -374,7 +365,7 @@ def _enter(ways: Ways, known: Mask, entered: int, hi: int) -> int:  # pragma: no
 
 
 @leaf()
-def _chained(ways: Ways, at: int, lo: int, some: Small) -> int:  # pragma: no cover - compiled
+def _chained(ways: Ways, at: int, lo: int, some: Small) -> int:
     count = 0
     p = ways.head[ways.left[at]]
     while p >= lo:
@@ -385,9 +376,7 @@ def _chained(ways: Ways, at: int, lo: int, some: Small) -> int:  # pragma: no co
 
 
 @leaf()
-def _banded(
-    ways: Ways, links: Links, at: int, lo: int, hi: int, some: Small
-) -> int:  # pragma: no cover - compiled
+def _banded(ways: Ways, links: Links, at: int, lo: int, hi: int, some: Small) -> int:
     """Partners from `lo` to `hi` within the band of all comparisons with their key."""
     count = 0
     for block in range(lo // BLOCK, (hi - 1) // BLOCK + 1):
@@ -413,9 +402,7 @@ def _banded(
 
 
 @leaf()
-def _bound(
-    keys: Integers, start: int, end: int, key: int, after: bool
-) -> int:  # pragma: no cover - compiled
+def _bound(keys: Integers, start: int, end: int, key: int, after: bool) -> int:
     """The first place whose key is not below `key`, or is above it."""
     while start < end:
         middle = (start + end) >> 1
@@ -427,7 +414,7 @@ def _bound(
 
 
 @leaf()
-def _linked(links: Links, at: int, p: int) -> bool:  # pragma: no cover - compiled
+def _linked(links: Links, at: int, p: int) -> bool:
     for c in range(len(links.orders)):
         if not links.seen[c]:
             a, b = links.left[c, at], links.right[c, p]
@@ -438,7 +425,7 @@ def _linked(links: Links, at: int, p: int) -> bool:  # pragma: no cover - compil
 
 
 @leaf()
-def _alive(members: Members, age: int) -> int:  # pragma: no cover - compiled
+def _alive(members: Members, age: int) -> int:
     """How many members have a window that holds a partner of this age."""
     lo, hi = 0, len(members.sizes)
     while lo < hi:
@@ -461,7 +448,7 @@ def _answers(
     limit: int,
     ids: Small,
     n: int,
-) -> np.int64:  # pragma: no cover - compiled
+) -> np.int64:
     """The queries of the bits that both rows have, among the first `limit` members."""
     at = np.uint64(n)
     for i in range(filled):

@@ -12,24 +12,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.evaluate import holds
+from watchline.joining.windows import JoinFrame, ordered
+from watchline.kernels.arrays import Integers, Mask, Words
+from watchline.kernels.compiled import kernel
 from watchline.model import INF, Atom, Attribute, Conjunction, InRange, OneOf, Type
-from watchline.windowjoin.frame import Frame, Integers, Mask, ordered
 
-Words = npt.NDArray[np.uint64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 ALL = np.uint64(2**64 - 1)
 # Bits that are kept from one batch to the next, in bytes of one side.
 KEPT_BYTES = 1 << 25
 
 
-class Bounds(NamedTuple):
+class SelectionBounds(NamedTuple):
     """What the kernel reads: axis a of member m has keys from lo[a, m] to last[a, m]; `has` and
     `needs` are the members that ask for a value on an axis, or for an atom, as bits."""
 
@@ -61,7 +60,7 @@ class Side:
 
     def _bounded(
         self, axes: list[list[tuple[int, InRange | OneOf]]], atoms: list[list[int]]
-    ) -> Bounds:
+    ) -> SelectionBounds:
         shape = (len(axes), 64 * self.words)
         lo, last = np.full(shape, LOWEST), np.full(shape, HIGHEST)
         has = np.zeros((len(axes), self.words), np.uint64)
@@ -72,7 +71,7 @@ class Side:
             _set_bits(has[a], numbers)
         for a, numbers in enumerate(atoms):
             _set_bits(needs[a], numbers)
-        return Bounds(lo, last, has, needs)
+        return SelectionBounds(lo, last, has, needs)
 
     def _ends(self, atoms: list[InRange | OneOf]) -> tuple[Any, Any]:
         """The first and the last key of each, all upon one attribute."""
@@ -89,7 +88,7 @@ class Side:
         ends = ordered(lo), ordered(hi) - 1
         return np.where(lo == -INF, LOWEST, ends[0]), np.where(hi == INF, HIGHEST, ends[1])
 
-    def bits(self, frame: Frame) -> Words:
+    def bits(self, frame: JoinFrame) -> Words:
         """Of every row of the stretch; those of rows that were there before are known."""
         stretch = frame.stretches[self.stream]
         found = np.empty((len(stretch), self.words), np.uint64)
@@ -101,16 +100,16 @@ class Side:
                 known = min(len(old) - skipped, len(stretch))
                 found[:known] = old[skipped : skipped + known]
         if known < len(stretch):
-            found[known:] = self._found(frame, known)
+            found[known:] = self._computed_bits(frame, known)
         self._kept = (stretch.first, found) if found.nbytes <= KEPT_BYTES else None
         return found
 
-    def fresh_bits(self, frame: Frame) -> Words:
+    def fresh_bits(self, frame: JoinFrame) -> Words:
         """Of the fresh rows only, which are the triggers."""
         stretch = frame.stretches[self.stream]
-        return self._found(frame, stretch.fresh)
+        return self._computed_bits(frame, stretch.fresh)
 
-    def _found(self, frame: Frame, start: int) -> Words:
+    def _computed_bits(self, frame: JoinFrame, start: int) -> Words:
         columns = frame.columns(self.stream)
         rows = np.arange(start, len(columns))
         keys = np.empty((len(self._axes), len(rows)), np.int64)
@@ -156,10 +155,10 @@ def _set_bits(words: Words, numbers: list[int]) -> None:
     np.bitwise_or.at(words, at // 64, np.uint64(1) << (at % 64).astype(np.uint64))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _fill(
-    bounds: Bounds, keys: Integers, known: Mask, true: Mask, members: Words, found: Words
-) -> None:  # pragma: no cover - compiled
+    bounds: SelectionBounds, keys: Integers, known: Mask, true: Mask, members: Words, found: Words
+) -> None:
     lo, last = bounds.lo, bounds.last
     axes, words = len(lo), found.shape[1]
     for w in range(words):
@@ -180,8 +179,8 @@ def _fill(
             found[i, w] = word
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
-def _within(lo: Integers, last: Integers, key: int) -> np.uint64:  # pragma: no cover - compiled
+@kernel(inline="always")
+def _within(lo: Integers, last: Integers, key: int) -> np.uint64:
     word = np.uint64(0)
     for b in range(64):
         inside = np.uint64((lo[b] <= key) & (key <= last[b]))

@@ -15,12 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.evaluate import Columns
+from watchline.kernels.arrays import Integers, Mask
 from watchline.model import Attribute, RangeWindow, Stream, Type, Window
-
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
+from watchline.rows import Columns
 
 # No window is longer than this, in microseconds or in rows.
 LONGEST = 2**62
@@ -49,7 +46,7 @@ class Keys(NamedTuple):
 
 
 @dataclass
-class Frame:
+class JoinFrame:
     """The stretches of a batch; what is computed from them is computed once."""
 
     stretches: dict[str, Stretch]
@@ -145,7 +142,7 @@ def allowed(left: Keys, rows: Integers, right: Keys, others: Integers, orders: i
     return known & ((orders >> (signs + 1)) & 1).astype(np.bool_)
 
 
-class Interval(NamedTuple):
+class PartnerInterval(NamedTuple):
     """Of each trigger: the partners it may meet, rows[lo:hi] of their stretch."""
 
     lo: Integers
@@ -163,9 +160,9 @@ def partners_before(
     return partner.fresh + np.searchsorted(partner.turns, turns)
 
 
-def interval(
+def partner_interval(
     trigger: Stretch, rows: Integers, partner: Stretch, window: Window, inclusive: bool, birth: int
-) -> Interval:
+) -> PartnerInterval:
     """The window of the partner's stream when these rows, all fresh, come."""
     hi = partners_before(trigger, rows, partner, inclusive)
     if isinstance(window, RangeWindow):
@@ -176,7 +173,7 @@ def interval(
     else:
         lo = newest_rank(trigger, rows, partner) - min(window.rows, LONGEST)
     lo = np.clip(lo, max(birth - partner.first, 0), None)
-    return Interval(np.minimum(lo, hi).astype(np.int64), hi.astype(np.int64))
+    return PartnerInterval(np.minimum(lo, hi).astype(np.int64), hi.astype(np.int64))
 
 
 def newest_rank(trigger: Stretch, rows: Integers, partner: Stretch) -> Integers:

@@ -13,35 +13,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-from watchline.index.table import Int
-from watchline.kernels import leaf
+from watchline.kernels.arrays import Array, Bytes, Codes, Int, Small, Words
+from watchline.kernels.compiled import leaf
 
 BLOCK = 16
 SLACK = BLOCK
 # Elements that are looked at together: the bits of a word.
 LANES = 64
 
-Words = npt.NDArray[np.uint64]
 # A tuple whose length, the words of a row, is known when a kernel is compiled.
 Lanes = tuple[int, ...]
 
 
-def prefetch(array: npt.NDArray[Any], at: Int) -> None:
+def prefetch(array: Array, at: Int) -> None:
     """Ask for the cache line where array[at] begins."""
 
 
-def move_block(target: npt.NDArray[Any], at: Int, source: npt.NDArray[Any], start: Int) -> None:
+def move_block(target: Array, at: Int, source: Array, start: Int) -> None:
     """target[at : at + 16] = source[start : start + 16], of integer arrays of any width."""
     target[at : at + BLOCK] = source[start : start + BLOCK]
 
 
-def zeros(array: npt.NDArray[Any], at: Int) -> Any:
+def zeros(array: Array, at: Int) -> Any:
     """Which of array[at : at + 64] are zero, as the bits of a number, the first the lowest."""
     return np.uint64(sum(1 << i for i in range(LANES) if not array[at + i]))
 
@@ -62,7 +60,7 @@ def bit_length(value: Int) -> int:
 
 
 @intrinsic
-def _prefetch(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+def _prefetch(typing: Any, array: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind, _ = signature.args
         found = context.make_array(kind)(context, builder, values[0])
@@ -80,9 +78,7 @@ def _prefetch(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - co
 
 
 @intrinsic
-def _move_block(
-    typing: Any, target: Any, at: Any, source: Any, start: Any
-) -> Any:  # pragma: no cover - compiles
+def _move_block(typing: Any, target: Any, at: Any, source: Any, start: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         to, _, of, _ = signature.args
         lanes = 8
@@ -103,7 +99,7 @@ def _move_block(
 
 
 @intrinsic
-def _bit_length(typing: Any, value: Any) -> Any:  # pragma: no cover - compiles
+def _bit_length(typing: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         zeros = builder.ctlz(values[0], ir.Constant(ir.IntType(1), 0))
         return builder.sub(ir.Constant(ir.IntType(64), 64), zeros)
@@ -134,9 +130,7 @@ def _words_at(context: Any, builder: Any, kind: Any, array: Any, row: Any, words
 
 def _combine(operation: Any) -> Any:
     @intrinsic
-    def combine(
-        typing: Any, target: Any, at: Any, source: Any, start: Any, words: Any
-    ) -> Any:  # pragma: no cover - compiles
+    def combine(typing: Any, target: Any, at: Any, source: Any, start: Any, words: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             n = len(words)
             into = _words_at(context, builder, signature.args[0], values[0], values[1], n)
@@ -160,41 +154,33 @@ _and_words = _combine(lambda builder, into, value: builder.and_(builder.load(int
 
 
 @overload(set_words, strict=False)
-def _compiled_set_words(
-    target: Any, at: Any, source: Any, start: Any, words: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_set_words(target: Any, at: Any, source: Any, start: Any, words: Any) -> Any:
     return lambda target, at, source, start, words: _set_words(
         target, np.uint64(at), source, np.uint64(start), words
     )
 
 
 @overload(and_words, strict=False)
-def _compiled_and_words(
-    target: Any, at: Any, source: Any, start: Any, words: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_and_words(target: Any, at: Any, source: Any, start: Any, words: Any) -> Any:
     return lambda target, at, source, start, words: _and_words(
         target, np.uint64(at), source, np.uint64(start), words
     )
 
 
-def transpose_bits(target: npt.NDArray[np.uint8], at: Int, words: Words, first: Int) -> None:
+def transpose_bits(target: Bytes, at: Int, words: Words, first: Int) -> None:
     """Bit i of words[first + k] becomes bit k of target[at + i], for k to 8 and i to 64."""
     eight = np.ascontiguousarray(words[int(first) : int(first) + 8])
     bits = np.unpackbits(eight.view(np.uint8).reshape(8, 8), axis=1, bitorder="little")
     target[int(at) : int(at) + 64] = np.packbits(bits, axis=0, bitorder="little")[0]
 
 
-def pick(
-    target: npt.NDArray[np.int32], at: Int, source: npt.NDArray[np.int32], of: Int, bits: Int
-) -> None:
+def pick(target: Small, at: Int, source: Small, of: Int, bits: Int) -> None:
     """The elements of source[of : of + 8] whose bit is set, to target[at …]; eight are written."""
     chosen = source[int(of) : int(of) + 8][PICKS[int(bits)]]
     target[int(at) : int(at) + 8] = chosen
 
 
-def pick_block(
-    target: npt.NDArray[np.int32], at: Int, source: npt.NDArray[np.int32], of: Int, bits: Int
-) -> None:
+def pick_block(target: Small, at: Int, source: Small, of: Int, bits: Int) -> None:
     """The same of source[of : of + 16]; sixteen are written."""
     low, high = int(bits) & 255, int(bits) >> 8
     pick(target, at, source, of, low)
@@ -202,10 +188,10 @@ def pick_block(
 
 
 def reached(
-    codes: npt.NDArray[np.uint16],
+    codes: Codes,
     at: Int,
-    low: npt.NDArray[np.uint16],
-    high: npt.NDArray[np.uint16],
+    low: Codes,
+    high: Codes,
 ) -> tuple[Any, Any]:
     """Which of the 64 columns of codes[at] reach from `low` to `high`, and which just do, as bits.
 
@@ -220,9 +206,7 @@ def reached(
 
 
 @intrinsic
-def _reached(
-    typing: Any, codes: Any, at: Any, low: Any, high: Any
-) -> Any:  # pragma: no cover - compiles
+def _reached(typing: Any, codes: Any, at: Any, low: Any, high: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         i16, i64 = ir.IntType(16), ir.IntType(64)
         lanes = ir.VectorType(i16, LANES)
@@ -263,22 +247,18 @@ def _reached(
 
 
 @overload(reached, strict=False)
-def _compiled_reached(
-    codes: Any, at: Any, low: Any, high: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_reached(codes: Any, at: Any, low: Any, high: Any) -> Any:
     return lambda codes, at, low, high: _reached(codes, np.uint64(at), low, high)
 
 
-def between(codes: npt.NDArray[np.uint16], at: Int, side: Int, first: Int, last: Int) -> Any:
+def between(codes: Codes, at: Int, side: Int, first: Int, last: Int) -> Any:
     """Which of the 64 codes of codes[at, side] are from `first` to `last`, as bits."""
     found = (codes[at, side] >= first) & (codes[at, side] <= last)
     return (np.uint64(1) << np.arange(LANES, dtype=np.uint64))[found].sum()
 
 
 @intrinsic
-def _between(
-    typing: Any, codes: Any, at: Any, side: Any, first: Any, last: Any
-) -> Any:  # pragma: no cover - compiles
+def _between(typing: Any, codes: Any, at: Any, side: Any, first: Any, last: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         lanes = ir.VectorType(ir.IntType(16), LANES)
         table = context.make_array(signature.args[0])(context, builder, values[0])
@@ -295,15 +275,13 @@ def _between(
 
 
 @overload(between, strict=False)
-def _compiled_between(
-    codes: Any, at: Any, side: Any, first: Any, last: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_between(codes: Any, at: Any, side: Any, first: Any, last: Any) -> Any:
     return lambda codes, at, side, first, last: _between(
         codes, np.uint64(at), np.uint64(side), np.uint16(first), np.uint16(last)
     )
 
 
-def _in_all_lanes(builder: Any, lanes: Any, value: Any) -> Any:  # pragma: no cover - compiles
+def _in_all_lanes(builder: Any, lanes: Any, value: Any) -> Any:
     """A vector that has this value everywhere."""
     i32 = ir.IntType(32)
     start = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.Constant(i32, 0))
@@ -326,9 +304,7 @@ CAN_COMPRESS = bool(llvm.get_host_cpu_features().get("avx512f", False))
 
 
 @intrinsic
-def _transpose_bits(
-    typing: Any, target: Any, at: Any, words: Any, first: Any
-) -> Any:  # pragma: no cover - compiles
+def _transpose_bits(typing: Any, target: Any, at: Any, words: Any, first: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         i64, i32 = ir.IntType(64), ir.IntType(32)
         eight = ir.VectorType(i64, 8)
@@ -358,18 +334,14 @@ _SQUARE = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F
 
 
 @overload(transpose_bits, strict=False)
-def _compiled_transpose_bits(
-    target: Any, at: Any, words: Any, first: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_transpose_bits(target: Any, at: Any, words: Any, first: Any) -> Any:
     return lambda target, at, words, first: _transpose_bits(
         target, np.uint64(at), words, np.uint64(first)
     )
 
 
 @intrinsic
-def _pick(
-    typing: Any, target: Any, at: Any, source: Any, of: Any, picks: Any, bits: Any
-) -> Any:  # pragma: no cover - compiles
+def _pick(typing: Any, target: Any, at: Any, source: Any, of: Any, picks: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         eight = ir.VectorType(ir.IntType(32), 8)
 
@@ -389,9 +361,7 @@ def _pick(
 
 
 @overload(pick, strict=False)
-def _compiled_pick(
-    target: Any, at: Any, source: Any, of: Any, bits: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_pick(target: Any, at: Any, source: Any, of: Any, bits: Any) -> Any:
     if CAN_PICK:
         return lambda target, at, source, of, bits: _pick(
             target, np.uint64(at), source, np.uint64(of), PICKS, np.uint64(bits)
@@ -405,9 +375,7 @@ def _compiled_pick(
 
 
 @intrinsic
-def _compress(
-    typing: Any, target: Any, at: Any, source: Any, of: Any, bits: Any
-) -> Any:  # pragma: no cover - compiles
+def _compress(typing: Any, target: Any, at: Any, source: Any, of: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         block = ir.VectorType(ir.IntType(32), BLOCK)
         mask = ir.VectorType(ir.IntType(1), BLOCK)
@@ -431,9 +399,7 @@ def _compress(
 
 
 @overload(pick_block, strict=False)
-def _compiled_pick_block(
-    target: Any, at: Any, source: Any, of: Any, bits: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_pick_block(target: Any, at: Any, source: Any, of: Any, bits: Any) -> Any:
     if CAN_COMPRESS:
         return lambda target, at, source, of, bits: _compress(
             target, np.uint64(at), source, np.uint64(of), np.uint64(bits)
@@ -448,7 +414,7 @@ def _compiled_pick_block(
 
 
 @intrinsic
-def _zeros(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+def _zeros(typing: Any, array: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind, _ = signature.args
         lanes = ir.VectorType(ir.IntType(kind.dtype.bitwidth), LANES)
@@ -462,7 +428,7 @@ def _zeros(typing: Any, array: Any, at: Any) -> Any:  # pragma: no cover - compi
 
 
 @intrinsic
-def _lowest(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
+def _lowest(typing: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
 
@@ -470,7 +436,7 @@ def _lowest(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
 
 
 @intrinsic
-def _ones(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
+def _ones(typing: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.ctpop(values[0])
 
@@ -478,45 +444,43 @@ def _ones(typing: Any, bits: Any) -> Any:  # pragma: no cover - compiles
 
 
 @overload(ones, strict=False)
-def _compiled_ones(bits: Any) -> Any:  # pragma: no cover - compiles
+def _compiled_ones(bits: Any) -> Any:
     return lambda bits: _ones(np.uint64(bits))
 
 
 @overload(zeros, strict=False)
-def _compiled_zeros(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+def _compiled_zeros(array: Any, at: Any) -> Any:
     return lambda array, at: _zeros(array, np.int64(at))
 
 
 @overload(lowest, strict=False)
-def _compiled_lowest(bits: Any) -> Any:  # pragma: no cover - compiles
+def _compiled_lowest(bits: Any) -> Any:
     return lambda bits: _lowest(np.uint64(bits))
 
 
 @overload(bit_length, strict=False)
-def _compiled_bit_length(value: Any) -> Any:  # pragma: no cover - compiles
+def _compiled_bit_length(value: Any) -> Any:
     return lambda value: _bit_length(np.int64(value))
 
 
 @overload(prefetch, strict=False)
-def _compiled_prefetch(array: Any, at: Any) -> Any:  # pragma: no cover - compiles
+def _compiled_prefetch(array: Any, at: Any) -> Any:
     return lambda array, at: _prefetch(array, np.int64(at))
 
 
 @overload(move_block, strict=False)
-def _compiled_move_block(
-    target: Any, at: Any, source: Any, start: Any
-) -> Any:  # pragma: no cover - compiles
+def _compiled_move_block(target: Any, at: Any, source: Any, start: Any) -> Any:
     return lambda target, at, source, start: _move_block(target, at, source, start)
 
 
 @leaf()
 def move(
-    target: npt.NDArray[Any],
+    target: Array,
     at: Int,
-    source: npt.NDArray[Any],
+    source: Array,
     start: Int,
     n: Int,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """target[at : at + n] = source[start : start + n], a block at a time."""
     move_block(target, at, source, start)
     i = np.uint64(BLOCK)
@@ -526,9 +490,7 @@ def move(
 
 
 @leaf()
-def fetch_list(
-    ids: npt.NDArray[Any], start: Int, length: Int
-) -> None:  # pragma: no cover - compiled
+def fetch_list(ids: Array, start: Int, length: Int) -> None:
     """Ask for the first lines of a list; the processor itself sees how a longer one goes on."""
     prefetch(ids, start)
     prefetch(ids, start + np.uint64(BLOCK))

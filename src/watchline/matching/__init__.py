@@ -1,45 +1,66 @@
 """Rows against all EMIT MATCHES queries of a stream, without Spark.
 
-limits.py  from how many boxes on what is worth having
-plan.py    queries -> boxes by key and axes, and what remains for refinement
-search.py  rows -> candidates of each part, through its indexes
-engine.py  rows -> pairs of row and query
-matcher.py `wl.Matcher`: rows -> matches as users get them
+limits.py   from how many boxes on an index or a part of its own is worth having
+plan.py     a plan: boxes by key and axes, and residues for refinement
+planner.py  queries -> plan
+search.py   rows -> candidates of each part, through its indexes
+layers.py   a stack of plans that follows the catalog
+engine.py   rows -> pairs of row and query
+matcher.py  `wl.Matcher`: rows -> matches as users get them
 """
 
-from watchline.matching.engine import Base, Layer, PairMatcher, Pairs, base_of, match, prepare
-from watchline.matching.matcher import Matcher, matched
+from watchline.matching.engine import MatchPairs, PairMatcher, PreparedPlan, match, prepare
+from watchline.matching.layers import Layer, LayeredPlan, PlanSource, is_among
+from watchline.matching.matcher import Matcher, match_table
 from watchline.matching.plan import (
+    NEVER,
     Part,
     Plan,
     Residue,
+    circles_of,
+    is_exact,
     is_static,
-    keys_of,
-    likely_plan,
-    living,
     narrowed,
-    plan,
-    plan_all,
+)
+from watchline.matching.planner import keys_of, likely_plan, plan, plan_all, plan_and_rest
+from watchline.matching.search import (
+    PartSearch,
+    SearchRows,
+    access_path,
+    index_cost,
+    index_over,
+    of_each_run,
 )
 
 __all__ = [
-    "Base",
+    "NEVER",
     "Layer",
+    "LayeredPlan",
+    "MatchPairs",
     "Matcher",
     "PairMatcher",
-    "Pairs",
     "Part",
+    "PartSearch",
     "Plan",
+    "PlanSource",
+    "PreparedPlan",
     "Residue",
-    "base_of",
+    "SearchRows",
+    "access_path",
+    "circles_of",
+    "index_cost",
+    "index_over",
+    "is_among",
+    "is_exact",
     "is_static",
     "keys_of",
     "likely_plan",
-    "living",
     "match",
-    "matched",
+    "match_table",
     "narrowed",
+    "of_each_run",
     "plan",
     "plan_all",
+    "plan_and_rest",
     "prepare",
 ]

@@ -3,42 +3,35 @@
 Invariant: (row, query) comes out once, exactly if the row satisfies the query's WHERE and INSIDE.
 The cost of a row is the boxes of its key values, plus the residues of its candidates.
 
-A `PairMatcher` is a stack of plans, the oldest the largest. A new version adds a small plan for
-what it registered and a mark on what it dropped; when the small ones have grown, all become one
-again.
+A `PairMatcher` follows the catalog by a layered plan (`layers`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from watchline.catalog import Catalog, Commit, Queries, Unanswered
-from watchline.errors import UnknownVersion
-from watchline.evaluate import Columns, contains, holds
-from watchline.matching.plan import NEVER, Plan, Residue, plan
-from watchline.matching.search import Batch, PartSearch
-from watchline.model import Circle, Conjunction, Emit, Stream
+from watchline.catalog import Catalog, Commit, Queries
+from watchline.evaluate import contains, holds
+from watchline.kernels.arrays import Integers, Mask
+from watchline.matching.layers import Layer, LayeredPlan, PlanSource
+from watchline.matching.plan import NEVER, Plan, Residue
+from watchline.matching.planner import plan
+from watchline.matching.search import PartSearch, SearchRows
+from watchline.model import Circle, Conjunction, Stream
+from watchline.rows import Columns
 
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-MAX_LAYERS = 8
 # Following more commits than this one by one costs more than building anew.
 MAX_COMMITS = 64
-# A stack is rebuilt when what came on top is this part of the whole.
-REBUILD_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Pairs:
+class MatchPairs:
     """Row `rows[i]` of the batch satisfies the query `ids[i]`."""
 
     rows: Integers
@@ -47,181 +40,129 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def slice(self, start: int, length: int) -> Pairs:
-        return Pairs(self.rows[start : start + length], self.ids.slice(start, length))
+    def slice(self, start: int, length: int) -> MatchPairs:
+        """So many pairs from a place on."""
+        return MatchPairs(self.rows[start : start + length], self.ids.slice(start, length))
 
 
 @dataclass(frozen=True)
-class Base:
-    """Queries planned and indexed: what a matcher starts from. Nothing in it changes."""
+class PreparedPlan:
+    """A plan and the indexes over its parts. Nothing in it changes."""
 
     stream: Stream
     plan: Plan
     searches: tuple[PartSearch, ...]
 
+    @staticmethod
+    def of(made: Plan, stream: Stream) -> PreparedPlan:
+        """Build the indexes of a plan."""
+        return PreparedPlan(stream, made, tuple(PartSearch.over(part) for part in made.parts))
 
-def prepare(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Base:
-    return base_of(plan(queries, stream, emit), stream)
 
-
-def base_of(made: Plan, stream: Stream) -> Base:
-    return Base(stream, made, tuple(PartSearch.over(part) for part in made.parts))
+def prepare(queries: Queries, stream: Stream) -> PreparedPlan:
+    """The EMIT MATCHES queries of a stream, planned and indexed."""
+    return PreparedPlan.of(plan(queries, stream), stream)
 
 
 def match(
-    base: Base, columns: Columns, searches: Iterable[PartSearch]
+    prepared: PreparedPlan, columns: Columns, searches: Iterable[PartSearch]
 ) -> tuple[Integers, Integers]:
-    """Rows and the numbers of the queries that these parts of the base find for them."""
-    made = base.plan
-    batch = Batch(columns, made.dictionaries)
-    hits = [search.candidates(batch) for search in searches]
+    """Rows and the numbers of the queries that they satisfy, by these parts of the plan."""
+    made = prepared.plan
+    coded = SearchRows(columns, made.dictionaries)
+    hits = [search.candidates(coded) for search in searches]
     if len(hits) == 1:
         [(rows, boxes)] = hits
     else:
         rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
         boxes = np.concatenate([np.empty(0, np.int64), *(b for _, b in hits)])
     if made.residues:
-        kept = _refine(made, rows, boxes, columns, base.stream)
+        kept = _refine(made, rows, boxes, columns, prepared.stream)
         rows, boxes = rows[kept], boxes[kept]
     return _once(rows, made.query[boxes], made.several)
-
-
-@dataclass
-class Layer:
-    """A base and which of its queries still live."""
-
-    base: Base
-    alive: Mask = field(init=False)
-    dead: int = 0
-
-    def __post_init__(self) -> None:
-        self.alive = np.ones(len(self), dtype=np.bool_)
-
-    def __len__(self) -> int:
-        return len(self.base.plan)
-
-    def drop(self, ids: pa.Array) -> None:
-        found = pc.is_in(self.base.plan.ids, ids).to_numpy(zero_copy_only=False)
-        self.alive &= ~found
-        self.dead = int(len(self.alive) - self.alive.sum())
-
-
-M = TypeVar("M", bound="PairMatcher")
 
 
 class PairMatcher:
     """The EMIT MATCHES queries of one stream, at one version, ready for rows."""
 
     def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
-        def base_at(version: int) -> Base:
-            return self._prepare(catalog.queries(version), catalog.stream(stream, version))
-
-        first = catalog.version if version is None else version
-        self._setup(stream, first, base_at, catalog.changes)
+        source = PlanSource.of(catalog, stream, prepare)
+        self._plan = LayeredPlan(source, catalog.version if version is None else version)
 
     @classmethod
-    def from_bases(
-        cls: type[M],
+    def from_plans(
+        cls,
         stream: str,
         version: int,
-        base_at: Callable[[int], Base],
-        changes: Callable[[int, int], list[Commit]],
-    ) -> M:
-        """A matcher whose bases come from elsewhere; `changes` are the commits between versions."""
+        plan_at: Callable[[int], PreparedPlan],
+        commits: Callable[[int, int], list[Commit]],
+    ) -> PairMatcher:
+        """A matcher whose first plan of a version comes from elsewhere, as do the commits between
+        versions."""
         matcher = cls.__new__(cls)
-        matcher._setup(stream, version, base_at, changes)
+        matcher._plan = LayeredPlan(PlanSource(stream, prepare, plan_at, commits), version)
         return matcher
 
-    def _setup(
-        self,
-        stream: str,
-        version: int,
-        base_at: Callable[[int], Base],
-        changes: Callable[[int, int], list[Commit]],
-    ) -> None:
-        self._name, self._base_at, self._changes = stream, base_at, changes
-        self._build(version)
-
-    def _build(self, version: int) -> None:
-        base = self._base_at(version)
-        self.stream = base.stream
-        self.version = version
-        self._layers = [Layer(base)]
-        self._unanswered = Unanswered(base.plan.unanswered)
-
     def __len__(self) -> int:
-        return sum(int(layer.alive.sum()) for layer in self._layers)
+        return len(self._plan)
+
+    @property
+    def version(self) -> int:
+        """The version whose queries these are."""
+        return self._plan.version
+
+    @property
+    def stream(self) -> Stream:
+        """The stream as it is declared at this version."""
+        return self._plan.stream
 
     @property
     def unanswered(self) -> int:
         """How many queries of the stream are not answered here."""
-        return len(self._unanswered)
+        return self._plan.unanswered
 
     def advance(self, version: int) -> None:
-        """Move to another version: forward by its commits, or anew where that is not possible."""
+        """Move to another version: forward by its commits, or anew where that is not possible or
+        costs more."""
         if version == self.version:
             return
-        try:
-            commits = self._changes(self.version, version) if version > self.version else None
-        except UnknownVersion:
-            commits = None
+        commits = self._plan.commits_to(version)
         if commits is None or not self._can_follow(commits):
-            self._build(version)
+            self._plan.build(version)
             return
         for commit in commits:
-            self._apply(commit)
-        self.version = version
-        sizes = [len(layer) for layer in self._layers]
-        young = sum(sizes[1:]) + sum(layer.dead for layer in self._layers)
-        if len(sizes) > MAX_LAYERS or young > REBUILD_SHARE * sum(sizes) + 1_000:
-            self._build(version)
+            self._plan.take(commit)
+        if self._plan.is_overgrown:
+            self._plan.build(version)
 
     def _can_follow(self, commits: list[Commit]) -> bool:
         return len(commits) <= MAX_COMMITS and not any(
-            self._name in commit.dropped_streams for commit in commits
+            self.stream.name in commit.dropped_streams for commit in commits
         )
 
-    def _apply(self, commit: Commit) -> None:
-        self._taken(commit)
-
-    def _taken(self, commit: Commit) -> Base:
-        """Drop and add what the commit does; gives what it adds."""
-        if commit.dropped:
-            ids = pa.array(sorted(commit.dropped), pa.string())
-            for layer in self._layers:
-                layer.drop(ids)
-        added = self._prepare(commit.added, self.stream)
-        self._unanswered.step(commit.dropped, added.plan.unanswered)
-        if len(added.plan):
-            self._layers.append(Layer(added))
-        return added
-
-    def _prepare(self, queries: Queries, stream: Stream) -> Base:
-        return prepare(queries, stream)
-
-    def match(self, rows: pa.RecordBatch | pa.Table) -> Pairs:
+    def match(self, rows: pa.RecordBatch | pa.Table) -> MatchPairs:
         """All pairs of a row and a query it satisfies."""
         columns = Columns(rows, self.stream)
-        found = [_match_layer(layer, columns) for layer in self._layers]
-        if len(found) == 1:
-            return Pairs(*found[0])
-        return Pairs(
-            np.concatenate([rows_ for rows_, _ in found]),
-            pa.concat_arrays([ids for _, ids in found]),
+        pairs = [_match_layer(layer, columns) for layer in self._plan]
+        if len(pairs) == 1:
+            return MatchPairs(*pairs[0])
+        return MatchPairs(
+            np.concatenate([numbers for numbers, _ in pairs]),
+            pa.concat_arrays([ids for _, ids in pairs]),
         )
 
 
-def _match_layer(layer: Layer, columns: Columns) -> tuple[Integers, pa.Array]:
-    base = layer.base
-    rows, queries = match(base, columns, base.searches)
+def _match_layer(layer: Layer[PreparedPlan], columns: Columns) -> tuple[Integers, pa.Array]:
+    prepared = layer.prepared
+    rows, queries = match(prepared, columns, prepared.searches)
     if layer.dead:
         living = layer.alive[queries]
         rows, queries = rows[living], queries[living]
-    ends = base.plan.until[queries]
+    ends = prepared.plan.until[queries]
     if (ends < NEVER).any():
-        before = _is_before(ends, rows, columns, base.stream)
+        before = _is_before(ends, rows, columns, prepared.stream)
         rows, queries = rows[before], queries[before]
-    return rows, base.plan.ids.take(pa.array(queries))
+    return rows, prepared.plan.ids.take(pa.array(queries))
 
 
 def _is_before(ends: Integers, rows: Integers, columns: Columns, stream: Stream) -> Mask:

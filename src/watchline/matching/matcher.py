@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from watchline.catalog import Call, CatalogLike, agreed, opened_catalog, warn_unanswered
 from watchline.errors import SchemaMismatch, UnknownVersion
-from watchline.evaluate import check_rows
-from watchline.matching.engine import PairMatcher, Pairs
+from watchline.matching.engine import MatchPairs, PairMatcher
 from watchline.model import Emit, Stream
+from watchline.rows import check_rows
 
 QUERY_ID = "query_id"
 
@@ -57,11 +57,11 @@ class Matcher:
         on them. Refused rows (`SchemaMismatch`) are not counted.
         """
         self._check(rows)
-        found = self._pairs.match(rows)
+        pairs = self._pairs.match(rows)
         self._counts["rows"] += rows.num_rows
-        self._counts["matches"] += len(found)
+        self._counts["matches"] += len(pairs)
         columns = rows.schema.names if self._selected is None else self._selected
-        return matched(found, rows, columns)
+        return match_table(pairs, rows, columns)
 
     def _check(self, rows: object) -> None:
         if not isinstance(rows, (pa.Table, pa.RecordBatch)):
@@ -94,7 +94,9 @@ class Matcher:
         }
 
 
-def matched(pairs: Pairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> pa.Table:
+def match_table(
+    pairs: MatchPairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str]
+) -> pa.Table:
     """The query of each pair, and these columns of its row."""
     # All columns at once: for a single row the calls cost more than the work.
     chosen = rows.select(columns).take(pa.array(pairs.rows.astype(np.int64, copy=False)))

@@ -17,19 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.evaluate import Columns
-from watchline.index import Index, build
-from watchline.index import estimate as model_cost
-from watchline.index.result import search
-from watchline.index.scan import scan_runs
-from watchline.index.tuning import scan_cost
+from watchline.index import Index, build, estimate, scan_cost, scan_runs, search
+from watchline.kernels.arrays import Doubles, Integers
 from watchline.matching import limits
 from watchline.matching.plan import Part
 from watchline.model import MAX_DOUBLE, Attribute, Type
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
+from watchline.rows import Columns
 
 T = TypeVar("T")
 
@@ -37,7 +30,7 @@ T = TypeVar("T")
 ANY = "spatialjoin"
 
 
-class Batch:
+class SearchRows:
     """Rows as a plan sees them: numbers along its axes, codes of its keys."""
 
     def __init__(self, columns: Columns, dictionaries: Mapping[Attribute, pa.Array]):
@@ -91,16 +84,16 @@ class PartSearch:
     def over(part: Part) -> PartSearch:
         return PartSearch(part, {run: index_over(part, run) for run in long_runs(part)})
 
-    def candidates(self, batch: Batch) -> tuple[Integers, npt.NDArray[Any]]:
+    def candidates(self, rows: SearchRows) -> tuple[Integers, npt.NDArray[Any]]:
         """Pairs of a row and the number of a box."""
-        points = batch.points(self.part.axes)
+        points = rows.points(self.part.axes)
         if self.part.key is None:
             if 0 not in self.indexes:
                 starts = np.zeros(len(points), dtype=np.int64)
                 return self._scanned(points, starts, np.full(len(points), self.part.starts[-1]))
             found = self.indexes[0].stab(points)
             return found.rows(), found.ids
-        runs = batch.runs(self.part)
+        runs = rows.runs(self.part)
         starts = np.append(self.part.starts, self.part.starts[-1])
         if not self.indexes:
             return self._scanned(points, starts[runs], starts[runs + 1])
@@ -108,8 +101,8 @@ class PartSearch:
         long = np.array(list(self.indexes))
         ends[long] = starts[long]
         pairs = [self._scanned(points, starts[runs], ends[runs]), *self._below_key(points, runs)]
-        rows, numbers = zip(*pairs, strict=True)
-        return np.concatenate(rows), np.concatenate(numbers)
+        places, numbers = zip(*pairs, strict=True)
+        return np.concatenate(places), np.concatenate(numbers)
 
     def _scanned(
         self, points: Doubles, starts: Integers, ends: Integers
@@ -151,10 +144,10 @@ def long_runs(part: Part) -> list[int]:
     return np.flatnonzero(np.diff(part.starts) > many).tolist() if part.axes else []
 
 
-def searched(part: Part, run: int) -> tuple[str, float]:
+def access_path(part: Part, run: int) -> tuple[str, float]:
     """By what the boxes of a run are found, and nanoseconds a row by the model."""
     if run in long_runs(part):
-        return estimate(part, run)
+        return index_cost(part, run)
     return "scan", scan_cost(len(part.axes), float(part.starts[run + 1] - part.starts[run]))
 
 
@@ -163,10 +156,10 @@ def index_over(part: Part, run: int) -> Index:
     return build(kind, lo, hi, part.numbers[part.starts[run] : part.starts[run + 1]], **tuning)
 
 
-def estimate(part: Part, run: int) -> tuple[str, float]:
+def index_cost(part: Part, run: int) -> tuple[str, float]:
     """The kind of index for a run, and nanoseconds a row by its model, without building it."""
     lo, hi, kind, tuning = _indexed(part, run)
-    return kind, model_cost(kind, lo, hi, **tuning)
+    return kind, estimate(kind, lo, hi, **tuning)
 
 
 def _indexed(part: Part, run: int) -> tuple[Doubles, Doubles, str, dict[str, Any]]:

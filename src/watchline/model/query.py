@@ -22,7 +22,7 @@ from watchline.model.retention import Retention
 from watchline.model.text import (
     YEAR_1,
     YEAR_9999,
-    Word,
+    SqlWord,
     interval_sql,
     name_sql,
     number_sql,
@@ -31,7 +31,7 @@ from watchline.model.text import (
 )
 
 
-class Emit(Word):
+class Emit(SqlWord):
     """What a query reports: every matching row, or only what enters and leaves its answer."""
 
     MATCHES = "MATCHES"

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchline.errors import InvalidRange
+from watchline.kernels.arrays import Doubles
 from watchline.model.text import number_sql, scalar_sql, shortened
 
 ObjectId = Union[int, str]
@@ -103,7 +104,7 @@ class Polygon:
         """From nested coordinates; a ring's repeated last vertex is dropped."""
         return cls(tuple(tuple(_ring_bytes(ring) for ring in part) for part in parts))
 
-    def rings(self) -> Iterator[npt.NDArray[np.float64]]:
+    def rings(self) -> Iterator[Doubles]:
         for part in self.parts:
             for ring in part:
                 yield np.frombuffer(ring, dtype=np.float64).reshape(-1, 2)

@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from watchline.errors import InvalidQuery, InvalidRange
-from watchline.model.text import Word, number_sql
+from watchline.model.text import SqlWord, number_sql
 
 if TYPE_CHECKING:
     from watchline.model.query import Stream
 
 
-class Shed(Word):
+class Shed(SqlWord):
     """What gives way under a bound: objects few queries look at, or the borders of all queries."""
 
     OBJECTS = "OBJECTS"

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 
 
-class Word(str, Enum):
+class SqlWord(str, Enum):
     """A word of the language."""
 
     def __repr__(self) -> str:

@@ -9,25 +9,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from watchline.kernels import kernel, leaf
-from watchline.moving.grid import NONE, Doubles, cell_of, put, take
-from watchline.moving.nearest import (
+from watchline.kernels.arrays import Doubles, Integers, Signs, Words
+from watchline.kernels.compiled import kernel, leaf
+from watchline.proximity.grid import NONE, cell_holding, put, take
+from watchline.proximity.nearest import (
     close_nearest,
     forget_near,
     move_nearest,
     object_near,
     open_nearest,
 )
-from watchline.moving.ranges import (
+from watchline.proximity.regions import (
     close_range,
     most_of_range,
     move_range,
     object_moves,
     open_range,
 )
-from watchline.moving.tables import (
+from watchline.proximity.tables import (
     CLOSED,
     END,
     ENTER,
@@ -42,22 +42,20 @@ from watchline.moving.tables import (
     RETURN,
     ROW,
     UNHOLD,
-    Integers,
-    Told,
-    Words,
+    AnswerChanges,
     World,
     is_followed,
     list_at,
+    note_change,
     set_region,
     suspect,
-    tell,
 )
 
 
 class Events(NamedTuple):
     """What happens, when, to which slot or query; the new place, row, and what filters need."""
 
-    kind: npt.NDArray[np.int8]
+    kind: Signs
     time: Integers
     who: Integers
     place: Doubles
@@ -69,10 +67,11 @@ class Events(NamedTuple):
 
 
 @kernel
-def run(
-    world: World, events: Events, partial: bool, told: Told, e: int, at: int
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Events from e on, until there may be no room; the next event and the next place in `told`."""
+def run_events(
+    world: World, events: Events, partial: bool, changes: AnswerChanges, e: int, at: int
+) -> tuple[int, int]:
+    """Events from e on, until there may be no room; the next event, and the next place in
+    `changes`."""
     for i in range(e, len(events.kind)):
         who = events.who[i]
         if events.kind[i] == UNHOLD:
@@ -80,22 +79,22 @@ def run(
             suspect(world, who)
             let_go(world)
             continue
-        if at + _most(world, events, i, who) > len(told.event):
+        if at + _most(world, events, i, who) > len(changes.event):
             return i, at
         if events.kind[i] == END:
-            at = _close(world, told, at, i, who, FREE, partial)
+            at = _close(world, changes, at, i, who, FREE, partial)
             for role in range(2):
                 if world.significant is not None and world.focal[who, role] >= 0:
                     suspect(world, np.int64(world.focal[who, role]))
         else:
-            at = _object(world, events, partial, told, at, i, who)
+            at = _object(world, events, partial, changes, at, i, who)
         if world.significant is not None:
             let_go(world)
     return len(events.kind), at
 
 
 @leaf
-def let_go(world: World) -> None:  # pragma: no cover - compiled
+def let_go(world: World) -> None:
     """Objects that nobody looks at any more."""
     objects = world.objects
     for i in range(world.counter[1]):
@@ -116,14 +115,14 @@ def let_go(world: World) -> None:  # pragma: no cover - compiled
 
 
 @leaf
-def _most(world: World, events: Events, e: int, who: int) -> int:  # pragma: no cover - compiled
+def _most(world: World, events: Events, e: int, who: int) -> int:
     """No event can tell more than this."""
     objects = world.objects
     if events.kind[e] == END:
         return most_of(world, who, 0.0, 0.0)
     x, y = events.place[e, 0], events.place[e, 1]
     ranges, nearest = world.ranges.heads, world.nearest.heads
-    cell, to_cell = np.int64(objects.cell[who]), cell_of(world.frame, x, y)
+    cell, to_cell = np.int64(objects.cell[who]), cell_holding(world.frame, x, y)
     n = 0
     for level in range(len(world.levels)):
         if world.levels[level, 2]:
@@ -140,22 +139,22 @@ def _most(world: World, events: Events, e: int, who: int) -> int:  # pragma: no 
 
 
 @leaf
-def most_of(world: World, q: int, x: float, y: float) -> int:  # pragma: no cover - compiled
+def most_of(world: World, q: int, x: float, y: float) -> int:
     k = world.queries.k[q]
     return 2 * min(k, len(world.objects)) + 3 if k else most_of_range(world, q, x, y)
 
 
 @leaf
 def _object(
-    world: World, events: Events, partial: bool, told: Told, at: int, e: int, s: int
-) -> int:  # pragma: no cover - compiled
+    world: World, events: Events, partial: bool, changes: AnswerChanges, at: int, e: int, s: int
+) -> int:
     """A row or the time-out of object s."""
     objects = world.objects
     comes = events.kind[e] == ROW or events.kind[e] == RETURN
     had, has = objects.here[s] and objects.mine[s], comes and objects.mine[s]
     x, y = world.place[s, 0], world.place[s, 1]
     to_x, to_y = events.place[e, 0], events.place[e, 1]
-    cell, to_cell = np.int64(objects.cell[s]), cell_of(world.frame, to_x, to_y)
+    cell, to_cell = np.int64(objects.cell[s]), cell_holding(world.frame, to_x, to_y)
     # The line of before is kept in the last one meanwhile.
     lines, spare = world.lines, len(world.lines.bits) - 1
     for w in range(lines.bits.shape[1]):
@@ -177,7 +176,7 @@ def _object(
             lines.bits[s, w] = events.bits[e, w]
         for w in range(lines.values.shape[1]):
             lines.values[s, w] = events.values[e, w]
-    at = _focal(world, told, at, e, s, events.time[e], comes, partial)
+    at = _focal(world, changes, at, e, s, events.time[e], comes, partial)
     old = (had, x, y, spare)
     new = (has, to_x, to_y, s)
     for level in range(len(world.levels)):
@@ -187,13 +186,13 @@ def _object(
         if had:
             out_of = list_at(world, level, cell)
             asked = LEAVE | ENTER if out_of == into else LEAVE
-            at = object_moves(world, told, at, e, s, out_of, old, new, asked)
-            at = object_near(world, told, at, e, s, out_of, old, new, partial)
+            at = object_moves(world, changes, at, e, s, out_of, old, new, asked)
+            at = object_near(world, changes, at, e, s, out_of, old, new, partial)
             if out_of == into:
                 continue
         if has:
-            at = object_moves(world, told, at, e, s, into, old, new, ENTER)
-            at = object_near(world, told, at, e, s, into, old, new, partial)
+            at = object_moves(world, changes, at, e, s, into, old, new, ENTER)
+            at = object_near(world, changes, at, e, s, into, old, new, partial)
     if world.significant is not None and objects.refs[s] == 0:
         suspect(world, s)
     return at
@@ -201,8 +200,15 @@ def _object(
 
 @leaf
 def _focal(
-    world: World, told: Told, at: int, e: int, s: int, time: int, comes: bool, partial: bool
-) -> int:  # pragma: no cover - compiled
+    world: World,
+    changes: AnswerChanges,
+    at: int,
+    e: int,
+    s: int,
+    time: int,
+    comes: bool,
+    partial: bool,
+) -> int:
     """The queries that move with object s, which is already where it is now."""
     queries = world.queries
     link = np.int64(world.objects.first[s])
@@ -213,16 +219,16 @@ def _focal(
             continue  # its life is over, or it was here in its other role
         queries.stamp[q] = e
         if not comes:
-            at = _close(world, told, at, e, q, CLOSED, partial)
+            at = _close(world, changes, at, e, q, CLOSED, partial)
         else:
-            at = _report(world, told, at, e, q, s, time, partial)
+            at = _report(world, changes, at, e, q, s, time, partial)
     return at
 
 
 @leaf
 def _report(
-    world: World, told: Told, at: int, e: int, q: int, s: int, time: int, partial: bool
-) -> int:  # pragma: no cover - compiled
+    world: World, changes: AnswerChanges, at: int, e: int, q: int, s: int, time: int, partial: bool
+) -> int:
     """Object s, which query q moves with, is at another place."""
     queries, objects = world.queries, world.objects
     starts = False
@@ -241,22 +247,22 @@ def _report(
     x, y = world.place[s, 0], world.place[s, 1]
     if not queries.k[q]:
         if was:
-            return move_range(world, told, at, e, q, x, y)
+            return move_range(world, changes, at, e, q, x, y)
         if starts:
             queries.fresh[q] = e
-        return open_range(world, told, at, e, q, x, y)
+        return open_range(world, changes, at, e, q, x, y)
     place_nearest(world, q)
     if was:
-        return move_nearest(world, told, at, e, q, partial)
+        return move_nearest(world, changes, at, e, q, partial)
     if starts:
         queries.fresh[q] = e
         if partial:
-            at = tell(world.objects, told, at, e, q, NOBODY, FRESH)
-    return open_nearest(world, told, at, e, q, partial)
+            at = note_change(world.objects, changes, at, e, q, NOBODY, FRESH)
+    return open_nearest(world, changes, at, e, q, partial)
 
 
 @leaf
-def place_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
+def place_nearest(world: World, q: int) -> None:
     """The region and the centre where the focal objects are."""
     queries = world.queries
     f = np.int64(world.focal[q, OF_REGION])
@@ -269,8 +275,8 @@ def place_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
 
 @leaf
 def _close(
-    world: World, told: Told, at: int, e: int, q: int, state: int, partial: bool
-) -> int:  # pragma: no cover - compiled
+    world: World, changes: AnswerChanges, at: int, e: int, q: int, state: int, partial: bool
+) -> int:
     if world.queries.k[q]:
-        return close_nearest(world, told, at, e, q, state, partial)
-    return close_range(world, told, at, e, q, state)
+        return close_nearest(world, changes, at, e, q, state, partial)
+    return close_range(world, changes, at, e, q, state)

@@ -10,15 +10,13 @@ place costs one block, whatever the length.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from watchline.kernels import kernel, leaf, outer_leaf
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.compiled import kernel, leaf, outer_leaf
 
-Small = npt.NDArray[np.int32]
-Doubles = npt.NDArray[np.float64]
 Cells = tuple[int, int, int, int]
 
 # A block is a cache line: items, and which block comes next.
@@ -29,7 +27,7 @@ NONE = -1
 WIDER = 2
 
 
-class Frame(NamedTuple):
+class GridFrame(NamedTuple):
     """Columns and rows of cells: where they begin, and cells per unit of length."""
 
     x: float
@@ -40,7 +38,7 @@ class Frame(NamedTuple):
     rows: int
 
 
-class Lists(NamedTuple):
+class CellLists(NamedTuple):
     """Of each list: its first block, how many are in that, and in the list; in the last line the
     first free block, and how many there are. A block is fifteen items, and the block after it."""
 
@@ -48,10 +46,10 @@ class Lists(NamedTuple):
     blocks: Small
 
 
-def frame(points: Doubles, side: float, most: int = 1 << 20) -> Frame:
+def chosen_frame(points: Doubles, side: float, most: int = 1 << 20) -> GridFrame:
     """Cells about `side` wide over these points, but for the few that lie far out."""
     if not len(points):
-        return Frame(0.0, 0.0, 0.0, 0.0, 1, 1)
+        return GridFrame(0.0, 0.0, 0.0, 0.0, 1, 1)
     low, high = np.quantile(points, [0.005, 0.995], axis=0)
     with np.errstate(over="ignore"):
         extent = np.maximum(high - low, 0.0) * 1.02
@@ -65,10 +63,10 @@ def frame(points: Doubles, side: float, most: int = 1 << 20) -> Frame:
                 per[d] = float(count[d] / extent[d])
             if not np.isfinite(per[d]):
                 count[d], per[d] = 1, 0.0
-    return Frame(float(low[0]), float(low[1]), per[0], per[1], count[0], count[1])
+    return GridFrame(float(low[0]), float(low[1]), per[0], per[1], count[0], count[1])
 
 
-def levels_of(frame: Frame) -> npt.NDArray[np.int64]:
+def levels_of(frame: GridFrame) -> Integers:
     """Of each level of larger and larger cells: its first number, its columns, and a 0; the last
     level has one cell."""
     found, first, columns, rows = [], 0, frame.columns, frame.rows
@@ -81,7 +79,7 @@ def levels_of(frame: Frame) -> npt.NDArray[np.int64]:
 
 
 @leaf
-def _slice(x: float, begin: float, per: float, count: int) -> int:  # pragma: no cover - compiled
+def _slice(x: float, begin: float, per: float, count: int) -> int:
     t = (x - begin) * per
     if not t >= 1.0:
         return 0
@@ -89,15 +87,13 @@ def _slice(x: float, begin: float, per: float, count: int) -> int:  # pragma: no
 
 
 @leaf
-def cell_of(frame: Frame, x: float, y: float) -> int:  # pragma: no cover - compiled
+def cell_holding(frame: GridFrame, x: float, y: float) -> int:
     column = _slice(x, frame.x, frame.per_x, frame.columns)
     return _slice(y, frame.y, frame.per_y, frame.rows) * frame.columns + column
 
 
 @leaf
-def cells_between(
-    frame: Frame, x1: float, y1: float, x2: float, y2: float
-) -> Cells:  # pragma: no cover - compiled
+def cells_between(frame: GridFrame, x1: float, y1: float, x2: float, y2: float) -> Cells:
     """The first and last column, and the first and last row."""
     return (
         _slice(x1, frame.x, frame.per_x, frame.columns),
@@ -107,18 +103,18 @@ def cells_between(
     )
 
 
-def empty_lists(lists: int, blocks: int) -> Lists:
+def empty_lists(lists: int, blocks: int) -> CellLists:
     heads = np.zeros((lists + 1, 3), np.int32)
     heads[:, 0] = NONE
     heads[-1] = 0 if blocks else NONE, blocks, 0
     cells = np.zeros((blocks, BLOCK), np.int32)
     cells[:, ITEMS] = np.arange(1, blocks + 1)
     cells[-1:, ITEMS] = NONE
-    return Lists(heads, cells.reshape(-1))
+    return CellLists(heads, cells.reshape(-1))
 
 
 @leaf
-def put(lists: Lists, number: int, item: int) -> int:  # pragma: no cover - compiled
+def put(lists: CellLists, number: int, item: int) -> int:
     """The place of the item; there must be a free block."""
     heads, blocks = lists
     block, fill, free = heads[number, 0], heads[number, 1], len(heads) - 1
@@ -137,7 +133,7 @@ def put(lists: Lists, number: int, item: int) -> int:  # pragma: no cover - comp
 
 
 @leaf
-def take(lists: Lists, number: int, place: int) -> int:  # pragma: no cover - compiled
+def take(lists: CellLists, number: int, place: int) -> int:
     """Takes out what is at the place; the last item comes there and is returned."""
     heads, blocks = lists
     block, fill, free = heads[number, 0], heads[number, 1] - 1, len(heads) - 1
@@ -156,7 +152,7 @@ def take(lists: Lists, number: int, place: int) -> int:  # pragma: no cover - co
 
 
 @leaf
-def find(lists: Lists, number: int, item: int) -> int:  # pragma: no cover - compiled
+def find(lists: CellLists, number: int, item: int) -> int:
     """The place of an item that is in the list."""
     heads, blocks = lists
     block, fill = heads[number, 0], heads[number, 1]
@@ -169,14 +165,12 @@ def find(lists: Lists, number: int, item: int) -> int:  # pragma: no cover - com
 
 
 @outer_leaf
-def spare_blocks(lists: Lists) -> int:  # pragma: no cover - compiled
+def spare_blocks(lists: CellLists) -> int:
     return lists.heads[len(lists.heads) - 1, 1]
 
 
 @kernel
-def fill_lists(
-    lists: Lists, numbers: npt.NDArray[Any], items: npt.NDArray[Any], places: npt.NDArray[Any]
-) -> None:  # pragma: no cover - compiled
+def fill_lists(lists: CellLists, numbers: Array, items: Array, places: Array) -> None:
     """Each item into its list; its place there is noted at `places[item]`."""
     for i in range(len(items)):
         places[items[i]] = put(lists, np.int64(numbers[i]), np.int64(items[i]))

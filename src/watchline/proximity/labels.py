@@ -7,12 +7,10 @@ finds a label of its own; where there is no gap left, all are labelled anew, in 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Integers = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
+from watchline.kernels.arrays import Integers, Mask, Small
 
 # Labels are within this on either side of zero.
 RANGE = 1 << 62
@@ -65,7 +63,7 @@ class Labels:
         self._ids, self._labels, self._slots = every.take(pa.array(order)), labels, slots
         return crowded
 
-    def forget(self, labels: Integers, living: npt.NDArray[np.bool_]) -> None:
+    def forget(self, labels: Integers, living: Mask) -> None:
         """The ids of slots that are not living any more, if these are many."""
         if len(self._ids) <= 2 * np.count_nonzero(living) + KEPT:
             return

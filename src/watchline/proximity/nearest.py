@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from watchline.kernels import leaf
-from watchline.moving.grid import BLOCK, ITEMS, NONE, cells_between
-from watchline.moving.tables import (
+from watchline.kernels.compiled import leaf
+from watchline.proximity.grid import BLOCK, ITEMS, NONE, cells_between
+from watchline.proximity.tables import (
     ADD,
     CENTRE,
     CLOSE,
@@ -29,16 +29,16 @@ from watchline.moving.tables import (
     OPEN,
     REFRESH,
     REMOVE,
-    Side,
-    Told,
+    AnswerChanges,
+    Presence,
     World,
     admits,
     in_region,
     is_focal,
     list_query,
+    note_change,
     refer,
     region_of,
-    tell,
     unlist_query,
     wanted,
     widened,
@@ -46,13 +46,13 @@ from watchline.moving.tables import (
 
 
 @leaf
-def spare(k: int) -> int:  # pragma: no cover - compiled
+def spare(k: int) -> int:
     """How many more than it wants a query looks for."""
     return max(4, k // 2)
 
 
 @leaf
-def room_for(k: int) -> int:  # pragma: no cover - compiled
+def capacity_for(k: int) -> int:
     """How many it has room for."""
     return k + 2 * spare(k) + 1
 
@@ -61,14 +61,12 @@ def room_for(k: int) -> int:  # pragma: no cover - compiled
 
 
 @leaf
-def _before(
-    d: float, label: int, other: float, other_label: int
-) -> bool:  # pragma: no cover - compiled
+def _before(d: float, label: int, other: float, other_label: int) -> bool:
     return d < other or (d == other and label < other_label)
 
 
 @leaf
-def _position(world: World, q: int, d: float, label: int) -> int:  # pragma: no cover - compiled
+def _position(world: World, q: int, d: float, label: int) -> int:
     """How many of those known come before this distance and label."""
     start = world.queries.start[q]
     low, high = 0, world.queries.count[q]
@@ -83,7 +81,7 @@ def _position(world: World, q: int, d: float, label: int) -> int:  # pragma: no 
 
 
 @leaf
-def _insert(world: World, q: int, at: int, d: float, s: int) -> None:  # pragma: no cover - compiled
+def _insert(world: World, q: int, at: int, d: float, s: int) -> None:
     queries = world.queries
     start, n = queries.start[q], queries.count[q]
     for i in range(start + n, start + at, -1):
@@ -93,7 +91,7 @@ def _insert(world: World, q: int, at: int, d: float, s: int) -> None:  # pragma:
 
 
 @leaf
-def _delete(world: World, q: int, at: int) -> None:  # pragma: no cover - compiled
+def _delete(world: World, q: int, at: int) -> None:
     queries = world.queries
     start, n = queries.start[q], queries.count[q]
     for i in range(start + at, start + n - 1):
@@ -102,13 +100,13 @@ def _delete(world: World, q: int, at: int) -> None:  # pragma: no cover - compil
 
 
 @leaf
-def _reaches(world: World, q: int, d: float, label: int) -> bool:  # pragma: no cover - compiled
+def _reaches(world: World, q: int, d: float, label: int) -> bool:
     queries = world.queries
     return not _before(queries.reach[q], queries.reach_label[q], d, label)
 
 
 @leaf
-def _knows_all(world: World, q: int) -> bool:  # pragma: no cover - compiled
+def _knows_all(world: World, q: int) -> bool:
     return world.queries.reach[q] == np.inf and world.queries.reach_label[q] == LAST_LABEL
 
 
@@ -116,9 +114,7 @@ def _knows_all(world: World, q: int) -> bool:  # pragma: no cover - compiled
 
 
 @leaf
-def _admissible(
-    world: World, q: int, s: int, x: float, y: float, i: int
-) -> bool:  # pragma: no cover - compiled
+def _admissible(world: World, q: int, s: int, x: float, y: float, i: int) -> bool:
     queries = world.queries
     if not admits(world.lines, i, queries.filter[q]) or is_focal(world.focal, q, s):
         return False
@@ -126,7 +122,7 @@ def _admissible(
 
 
 @leaf
-def _look_around(world: World, q: int, radius: float) -> None:  # pragma: no cover - compiled
+def _look_around(world: World, q: int, radius: float) -> None:
     """The nearest that it wants and some more, from about so far away; the reach follows."""
     queries, frame = world.queries, world.frame
     x, y, k = queries.cx[q], queries.cy[q], wanted(world, q)
@@ -155,9 +151,7 @@ def _look_around(world: World, q: int, radius: float) -> None:  # pragma: no cov
 
 
 @leaf
-def _gather(
-    world: World, q: int, x: float, y: float, cells: Any, within: float
-) -> bool:  # pragma: no cover - compiled
+def _gather(world: World, q: int, x: float, y: float, cells: Any, within: float) -> bool:
     """The nearest in these cells, in order; whether there were more than it keeps."""
     objects, queries, (heads, blocks) = world.objects, world.queries, world.spots
     keep = min(wanted(world, q) + spare(wanted(world, q)), queries.room[q] - 1)
@@ -190,7 +184,7 @@ def _gather(
 
 
 @leaf
-def list_circle(world: World, q: int) -> None:  # pragma: no cover - compiled
+def list_circle(world: World, q: int) -> None:
     queries = world.queries
     x, y = queries.cx[q], queries.cy[q]
     wide = widened(math.sqrt(queries.reach[q]))
@@ -199,13 +193,13 @@ def list_circle(world: World, q: int) -> None:  # pragma: no cover - compiled
 
 
 @leaf
-def _first_radius(world: World, q: int) -> float:  # pragma: no cover - compiled
+def _first_radius(world: World, q: int) -> float:
     k = wanted(world, q)
     return world.guess * math.sqrt(k + spare(k)) * 1.1
 
 
 @leaf
-def begin_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
+def begin_nearest(world: World, q: int) -> None:
     """Finds the answer of a query that has a centre, and tells nobody."""
     world.queries.state[q] = OPEN
     _look_around(world, q, _first_radius(world, q))
@@ -216,43 +210,41 @@ def begin_nearest(world: World, q: int) -> None:  # pragma: no cover - compiled
 
 @leaf
 def open_nearest(
-    world: World, told: Told, at: int, e: int, q: int, partial: bool
-) -> int:  # pragma: no cover - compiled
+    world: World, changes: AnswerChanges, at: int, e: int, q: int, partial: bool
+) -> int:
     begin_nearest(world, q)
     _refer_all(world, q, MORE)
     if partial:
-        at = _tell_centre(world, told, at, e, q)
-    return _tell_all(world, told, at, e, q, ADD)
+        at = _note_centre(world, changes, at, e, q)
+    return _note_all(world, changes, at, e, q, ADD)
 
 
 @leaf
 def close_nearest(
-    world: World, told: Told, at: int, e: int, q: int, state: int, partial: bool
-) -> int:  # pragma: no cover - compiled
+    world: World, changes: AnswerChanges, at: int, e: int, q: int, state: int, partial: bool
+) -> int:
     queries = world.queries
     if queries.state[q] == OPEN:
-        at = _tell_all(world, told, at, e, q, REMOVE)
+        at = _note_all(world, changes, at, e, q, REMOVE)
         _refer_all(world, q, LESS)
         unlist_query(world, world.nearest, q)
         queries.count[q] = 0
         if partial and world.focal[q, OF_NEAREST] >= 0:
-            at = tell(world.objects, told, at, e, q, NOBODY, CLOSE)
+            at = note_change(world.objects, changes, at, e, q, NOBODY, CLOSE)
     queries.state[q] = state
     return at
 
 
 @leaf
-def _tell_all(
-    world: World, told: Told, at: int, e: int, q: int, what: int
-) -> int:  # pragma: no cover - compiled
+def _note_all(world: World, changes: AnswerChanges, at: int, e: int, q: int, what: int) -> int:
     start = world.queries.start[q]
     for i in range(start, start + min(world.queries.count[q], world.queries.k[q])):
-        at = tell(world.objects, told, at, e, q, np.int64(world.slots[i]), what)
+        at = note_change(world.objects, changes, at, e, q, np.int64(world.slots[i]), what)
     return at
 
 
 @leaf
-def _refer_all(world: World, q: int, more: int) -> None:  # pragma: no cover - compiled
+def _refer_all(world: World, q: int, more: int) -> None:
     """Those that it wants are looked at, or no more."""
     if world.significant is not None:
         start = world.queries.start[q]
@@ -261,17 +253,15 @@ def _refer_all(world: World, q: int, more: int) -> None:  # pragma: no cover - c
 
 
 @leaf
-def _tell_centre(
-    world: World, told: Told, at: int, e: int, q: int
-) -> int:  # pragma: no cover - compiled
+def _note_centre(world: World, changes: AnswerChanges, at: int, e: int, q: int) -> int:
     s = np.int64(world.focal[q, OF_NEAREST])
-    return tell(world.objects, told, at, e, q, s, CENTRE) if s >= 0 else at
+    return note_change(world.objects, changes, at, e, q, s, CENTRE) if s >= 0 else at
 
 
 @leaf
 def move_nearest(
-    world: World, told: Told, at: int, e: int, q: int, partial: bool
-) -> int:  # pragma: no cover - compiled
+    world: World, changes: AnswerChanges, at: int, e: int, q: int, partial: bool
+) -> int:
     """The centre or the region of the query is another: who was among the nearest, who is."""
     queries, objects = world.queries, world.objects
     start, k = queries.start[q], queries.k[q]
@@ -293,24 +283,24 @@ def move_nearest(
     radius = math.sqrt(farthest) * 1.2 if n == k else _first_radius(world, q)
     _look_around(world, q, radius)
     if partial:
-        at = _tell_centre(world, told, at, e, q)
+        at = _note_centre(world, changes, at, e, q)
     now = min(queries.count[q], k)
     for i in range(start, start + now):
         s = np.int64(world.slots[i])
         if objects.mark[s] != -mark:
-            at = tell(world.objects, told, at, e, q, s, ADD)
+            at = note_change(world.objects, changes, at, e, q, s, ADD)
         objects.mark[s] = mark
     for i in range(n):
         s = np.int64(world.scratch[i])
         if objects.mark[s] == -mark:
-            at = tell(world.objects, told, at, e, q, s, REMOVE)
+            at = note_change(world.objects, changes, at, e, q, s, REMOVE)
     if world.significant is not None:
         _refer_anew(world, q, before)
     return at
 
 
 @leaf
-def _refer_anew(world: World, q: int, before: int) -> None:  # pragma: no cover - compiled
+def _refer_anew(world: World, q: int, before: int) -> None:
     """It wants others than so many in `scratch`."""
     objects, queries = world.objects, world.queries
     world.counter[0] += 1
@@ -332,15 +322,15 @@ def _refer_anew(world: World, q: int, before: int) -> None:  # pragma: no cover 
 @leaf
 def object_near(
     world: World,
-    told: Told,
+    changes: AnswerChanges,
     at: int,
     e: int,
     s: int,
     number: int,
-    old: Side,
-    new: Side,
+    old: Presence,
+    new: Presence,
     partial: bool,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """Object s, which is already where it went, against the queries of one list."""
     (heads, blocks), queries = world.nearest, world.queries
     # A query that looks around may leave this list, or come to it: those in it now are asked.
@@ -355,22 +345,22 @@ def object_near(
                 n += 1
         block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     for i in range(n):
-        at = _one_near(world, told, at, e, s, np.int64(world.scratch[i]), old, new, partial)
+        at = _one_near(world, changes, at, e, s, np.int64(world.scratch[i]), old, new, partial)
     return at
 
 
 @leaf
 def _one_near(
     world: World,
-    told: Told,
+    changes: AnswerChanges,
     at: int,
     e: int,
     s: int,
     q: int,
-    old: Side,
-    new: Side,
+    old: Presence,
+    new: Presence,
     partial: bool,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     queries, label, k = world.queries, world.objects.label[s], world.queries.k[q]
     start, want = queries.start[q], wanted(world, q)
     was, d = _known(world, q, s, old, label)
@@ -410,15 +400,19 @@ def _one_near(
             if n > want:
                 refer(world, np.int64(world.slots[start + want]), LESS)
     if i < k and j < k:
-        return tell(world.objects, told, at, e, q, s, REFRESH) if partial else at
+        return note_change(world.objects, changes, at, e, q, s, REFRESH) if partial else at
     if i < k:
-        at = tell(world.objects, told, at, e, q, s, REMOVE)
+        at = note_change(world.objects, changes, at, e, q, s, REMOVE)
         if n >= k:
-            at = tell(world.objects, told, at, e, q, np.int64(world.slots[start + k - 1]), ADD)
+            at = note_change(
+                world.objects, changes, at, e, q, np.int64(world.slots[start + k - 1]), ADD
+            )
     elif j < k:
-        at = tell(world.objects, told, at, e, q, s, ADD)
+        at = note_change(world.objects, changes, at, e, q, s, ADD)
         if n > k:
-            at = tell(world.objects, told, at, e, q, np.int64(world.slots[start + k]), REMOVE)
+            at = note_change(
+                world.objects, changes, at, e, q, np.int64(world.slots[start + k]), REMOVE
+            )
     return at
 
 
@@ -427,9 +421,9 @@ def _known(
     world: World,
     q: int,
     s: int,
-    side: Side,
+    side: Presence,
     label: int,
-) -> tuple[bool, float]:  # pragma: no cover - compiled
+) -> tuple[bool, float]:
     """Whether the query knows the object on this side, and the square of its distance."""
     there, x, y, line = side
     if not there:
@@ -442,9 +436,7 @@ def _known(
 
 
 @leaf
-def looks_near(
-    world: World, q: int, x: float, y: float
-) -> tuple[bool, bool]:  # pragma: no cover - compiled
+def looks_near(world: World, q: int, x: float, y: float) -> tuple[bool, bool]:
     """Whether an object at this place is among those wanted, or would be; and among the nearest."""
     queries = world.queries
     if queries.form[q] != NO_SHAPE and not in_region(region_of(world, q), x, y):
@@ -458,7 +450,7 @@ def looks_near(
 
 
 @leaf
-def forget_near(world: World, number: int, s: int) -> None:  # pragma: no cover - compiled
+def forget_near(world: World, number: int, s: int) -> None:
     """Object s is let go: the queries of one list that know it want nearer ones."""
     heads, blocks = world.nearest
     label = world.objects.label[s]
@@ -474,7 +466,7 @@ def forget_near(world: World, number: int, s: int) -> None:  # pragma: no cover 
 
 
 @leaf
-def _shorten(world: World, q: int) -> None:  # pragma: no cover - compiled
+def _shorten(world: World, q: int) -> None:
     """Forgets the farthest: the reach is less."""
     queries = world.queries
     n = min(wanted(world, q) + spare(wanted(world, q)), queries.count[q] - 1)

@@ -11,39 +11,41 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.border.search import collected
-from watchline.kernels import kernel
-from watchline.moving.events import Events, let_go, most_of, place_nearest, run
-from watchline.moving.grid import (
+from watchline.kernels.arrays import Bytes, Doubles, Integers, Mask, Small, Words
+from watchline.kernels.buffers import filled_columns, longer_with
+from watchline.proximity.bulk import (
+    capacities_for,
+    cells_holding,
+    close_queries,
+    copy_known,
+    let_go_of,
+    link_focals,
+    list_open_queries,
+    look_around_again,
+    open_queries,
+    queries_looking,
+    rank_among_known,
+    unlink_focals,
+)
+from watchline.proximity.events import Events, run_events
+from watchline.proximity.grid import (
     BLOCK,
     ITEMS,
     NONE,
-    Doubles,
-    Frame,
-    cell_of,
+    chosen_frame,
     empty_lists,
     fill_lists,
-    frame,
     levels_of,
     spare_blocks,
 )
-from watchline.moving.labels import Labels
-from watchline.moving.nearest import (
-    begin_nearest,
-    close_nearest,
-    list_circle,
-    looks_near,
-    open_nearest,
-    room_for,
-)
-from watchline.moving.queries import Moving
-from watchline.moving.ranges import close_range, open_range
-from watchline.moving.tables import (
+from watchline.proximity.labels import Labels
+from watchline.proximity.query_columns import Moving
+from watchline.proximity.tables import (
     AROUND,
+    CHANGE_TYPES,
     CIRCLE,
     CLOSED,
     END,
@@ -55,24 +57,9 @@ from watchline.moving.tables import (
     QUERY,
     ROW,
     UNLISTED,
-    Bytes,
-    Integers,
+    AnswerChanges,
     Lines,
-    Small,
-    Told,
-    Words,
     World,
-    admits,
-    in_region,
-    is_focal,
-    list_at,
-    list_query,
-    outer_of,
-    region_of,
-    span_of,
-    suspect,
-    wanted,
-    whole_of,
 )
 
 # The grid is chosen again when there are so many times more objects or queries, or fewer.
@@ -86,9 +73,9 @@ GUESS = 0.01
 class Operator:
     """Objects have slots, queries have numbers; the caller keeps the slots of its objects.
 
-    `partial`: other shards have objects too, so nearest neighbours are told such that they can be
-    merged. `side`: of a cell, chosen from the data if None. `significant`: objects that no query
-    looks at are let go.
+    `partial`: other shards have objects too, so changes of nearest neighbours are such that they
+    can be merged. `side`: of a cell, chosen from the data if None. `significant`: objects that no
+    query looks at are let go.
     """
 
     def __init__(
@@ -130,7 +117,7 @@ class Operator:
 
     # --- objects
 
-    def enrol(self, ids: pa.Array, mine: npt.NDArray[np.bool_]) -> Small:
+    def enrol(self, ids: pa.Array, mine: Mask) -> Small:
         """Slots for objects that have none; they are not here yet."""
         known = pc.index_in(ids, value_set=self._focal_ids)
         places = pc.fill_null(known, -1).to_numpy().astype(np.int64)
@@ -146,7 +133,7 @@ class Operator:
     def _label(self, ids: pa.Array, slots: Small) -> None:
         if self._labels.give(ids, slots, self._objects["label"]):
             # What queries know is in the same order still, but they know how far by a label.
-            _look_again(self._world, self.ranked())
+            look_around_again(self._world, self.ranked())
 
     def _new_slots(self, count: int) -> Small:
         while len(self._free_slots) < count:
@@ -180,16 +167,16 @@ class Operator:
             self._unlink(self._ended)
             self._ended = self._ended[:0]
 
-    def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
+    def is_here(self, slots: Small) -> Mask:
         return self._objects["here"][slots] > 0
 
-    def is_followed(self, slots: Small) -> npt.NDArray[np.bool_]:
+    def is_followed(self, slots: Small) -> Mask:
         """Whether queries move with these objects."""
         return self._objects["first"][slots] != NONE
 
     def looking(
         self, places: Doubles, bits: Words, values: Doubles, slots: Small | None, whole: bool
-    ) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
+    ) -> tuple[Integers, Integers, Mask]:
         """Objects at these places, the queries that look at each, and whether it is in the answer.
         Without slots the objects are not here, and this is as if they all were. `whole`: of regions
         as they were before they were shrunk."""
@@ -197,28 +184,28 @@ class Operator:
         known = np.full(len(places), -1) if slots is None else slots.astype(np.int64)
 
         def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
-            told = Told(room[0], room[1], room[2], room[3])
-            return _looking(self._world, places, lines, known, whole, told, i, at)
+            changes = AnswerChanges(room[0], room[1], room[2], room[3])
+            return queries_looking(self._world, places, lines, known, whole, changes, i, at)
 
-        told = Told(*collected(fill, len(places), 1.0, np.int64))
+        changes = AnswerChanges(*filled_columns(fill, len(places), 1.0, CHANGE_TYPES))
         if slots is None:
-            told = self._among_all(told, places)
-        return told.event, told.query, told.what > 0
+            changes = self._among_all(changes, places)
+        return changes.event, changes.query, changes.what > 0
 
-    def _among_all(self, told: Told, places: Doubles) -> Told:
+    def _among_all(self, changes: AnswerChanges, places: Doubles) -> AnswerChanges:
         """Of objects that are not here: nearest neighbours look at those that would be among the
         nearest if all of them were here."""
-        ranked = self.is_ranked(told.query)
+        ranked = self.is_ranked(changes.query)
         found = np.flatnonzero(ranked)
         with np.errstate(over="ignore", invalid="ignore"):
-            dx, dy = (places[told.event[found]] - self.centres(told.query[found])[:, 1:]).T
+            dx, dy = (places[changes.event[found]] - self.centres(changes.query[found])[:, 1:]).T
             squares = dx * dx + dy * dy
-        order = np.lexsort((squares, told.query[found]))
+        order = np.lexsort((squares, changes.query[found]))
         found, squares = found[order], squares[order]
-        looks, inside = _rank(self._world, told.query[found], squares)
-        told.what[found] = inside
+        looks, inside = rank_among_known(self._world, changes.query[found], squares)
+        changes.what[found] = inside
         ranked[found[looks]] = False
-        return told.where(~ranked)
+        return changes.where(~ranked)
 
     @property
     def entry_bytes(self) -> int:
@@ -244,7 +231,7 @@ class Operator:
         """Between events: so many other queries hold these objects. Of all, those that nobody
         looks at any more are let go."""
         self._objects["held"][slots] = held
-        _let_go_of(self._world, np.flatnonzero(self._objects["here"]))
+        let_go_of(self._world, np.flatnonzero(self._objects["here"]))
 
     def set_rows(self, slots: Small, rows: Integers) -> None:
         self._objects["row"][slots] = rows
@@ -275,7 +262,7 @@ class Operator:
         w, h = queries.size.T
         with np.errstate(over="ignore", invalid="ignore"):
             regions = np.where(queries.form == CIRCLE, np.pi * h, 4 * w * h) / area
-        known = _rooms(np.minimum(queries.k, count)) / count
+        known = capacities_for(np.minimum(queries.k, count)) / count
         return float(np.fmin(np.where(queries.k > 0, known, regions), 1.0).mean())
 
     def labels(self, slots: Small) -> Integers:
@@ -341,26 +328,26 @@ class Operator:
         table["stamp"][numbers], table["fresh"][numbers] = -1, -1
         self._focal[numbers] = np.stack(focals, axis=1)
         self._span[numbers] = UNLISTED
-        _link(self._world, numbers)
+        link_focals(self._world, numbers)
         self._give_room(numbers)
         return numbers
 
-    def open(self, numbers: Integers) -> Told:
+    def open(self, numbers: Integers) -> AnswerChanges:
         """Answers of those that can have one now; `event` is the place in `numbers`."""
         if self._has_changed(self._objects["here"] > 0):
             self._lay_out()
-        return self._collected(_open_some, numbers)
+        return self._changes_of(open_queries, numbers)
 
-    def drop(self, names: Iterable[str]) -> Told:
+    def drop(self, names: Iterable[str]) -> AnswerChanges:
         """Queries that are no more, and what was in their answers."""
         gone = [self.numbers.pop(name) for name in names if name in self.numbers]
         numbers = np.array(gone, dtype=np.int64)
-        told = self._collected(_close_some, numbers)
+        changes = self._changes_of(close_queries, numbers)
         self._unlink(numbers)
-        return told
+        return changes
 
     def _unlink(self, numbers: Integers) -> None:
-        _unlink_some(self._world, numbers)
+        unlink_focals(self._world, numbers)
         self._free_numbers += numbers.tolist()
         idle = {
             name: slot
@@ -384,7 +371,7 @@ class Operator:
 
     # --- events
 
-    def run(self, events: Events) -> Told:
+    def run(self, events: Events) -> AnswerChanges:
         """What happens; queries that ended are gone then."""
         short = self._is_short()
         if short:
@@ -395,23 +382,23 @@ class Operator:
         self._queries["stamp"] = self._queries["fresh"] = -1
 
         def fill(room: list[Any], event: int, at: int) -> tuple[int, int]:
-            told = Told(room[0], room[1], room[2], room[3])
-            return run(self._world, events, self._partial, told, event, at)
+            changes = AnswerChanges(room[0], room[1], room[2], room[3])
+            return run_events(self._world, events, self._partial, changes, event, at)
 
-        told = Told(*collected(fill, len(events.kind), 1.0, np.int64))
+        changes = AnswerChanges(*filled_columns(fill, len(events.kind), 1.0, CHANGE_TYPES))
         self._ended = events.who[events.kind == END]
         for q in self._ended.tolist():
             self.numbers.pop(self.ids[q])
-        return told
+        return changes
 
-    def is_fresh(self, told: Told) -> npt.NDArray[np.bool_]:
-        """Whether what is told is of a query that started in that event."""
-        return self._queries["fresh"][told.query] == told.event
+    def is_fresh(self, changes: AnswerChanges) -> Mask:
+        """Whether each change is of a query that started in that event."""
+        return self._queries["fresh"][changes.query] == changes.event
 
     def filters_of(self, numbers: Integers) -> Integers:
         return self._queries["filter"][numbers].astype(np.int64)
 
-    def is_ranked(self, numbers: Integers) -> npt.NDArray[np.bool_]:
+    def is_ranked(self, numbers: Integers) -> Mask:
         """Whether these are nearest-neighbour queries."""
         return self._queries["k"][numbers] > 0
 
@@ -437,21 +424,22 @@ class Operator:
 
     # --- room
 
-    def _collected(self, kernel: Any, numbers: Integers) -> Told:
+    def _changes_of(self, kernel: Any, numbers: Integers) -> AnswerChanges:
         def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
-            told = Told(room[0], room[1], room[2], room[3])
-            return kernel(self._world, numbers, self._partial, told, i, at)
+            changes = AnswerChanges(room[0], room[1], room[2], room[3])
+            return kernel(self._world, numbers, self._partial, changes, i, at)
 
-        return Told(*collected(fill, len(numbers), 1.0, np.int64))
+        return AnswerChanges(*filled_columns(fill, len(numbers), 1.0, CHANGE_TYPES))
 
     def _grow_objects(self) -> None:
         old = len(self._objects)
         size = max(64, 2 * old)
-        self._objects = _longer(self._objects, size)
+        self._objects = longer_with(self._objects, size, 0)
         self._objects["first"][old:] = NONE
-        self._place = _longer(self._place, size)
+        self._place = longer_with(self._place, size, 0)
         self._lines = self._lines._replace(
-            bits=_longer(self._lines.bits, size + 1), values=_longer(self._lines.values, size + 1)
+            bits=longer_with(self._lines.bits, size + 1, 0),
+            values=longer_with(self._lines.values, size + 1, 0),
         )
         self._free_slots = np.concatenate([self._free_slots, np.arange(old, size, dtype=np.int32)])
         self._assemble()
@@ -461,9 +449,11 @@ class Operator:
     def _grow_queries(self) -> None:
         old = len(self._queries)
         size = max(64, 2 * old)
-        self._queries, self._around = (_longer(x, size) for x in (self._queries, self._around))
+        self._queries, self._around = (
+            longer_with(x, size, 0) for x in (self._queries, self._around)
+        )
         self._focal, self._then, self._span = (
-            _longer(column, size, NONE) for column in (self._focal, self._then, self._span)
+            longer_with(column, size, NONE) for column in (self._focal, self._then, self._span)
         )
         self._free_numbers += range(size - 1, old - 1, -1)
         self.ids += [""] * (size - old)
@@ -473,7 +463,7 @@ class Operator:
         """Room for what nearest-neighbour queries know: never for more than all objects."""
         table = self._queries
         numbers = numbers[table["k"][numbers] > 0]
-        rooms = np.minimum(_rooms(self._around["want"][numbers]), len(self._objects) + 2)
+        rooms = np.minimum(capacities_for(self._around["want"][numbers]), len(self._objects) + 2)
         short = rooms > table["room"][numbers]
         numbers, rooms = numbers[short], rooms[short]
         if not len(numbers):
@@ -488,25 +478,25 @@ class Operator:
         else:
             slots, squares = self._slots, self._squares
         starts = self._arena + np.cumsum(rooms) - rooms
-        _copied(self._world, numbers, starts, slots, squares)
+        copy_known(self._world, numbers, starts, slots, squares)
         table["start"][numbers], table["room"][numbers] = starts, rooms
         self._slots, self._squares, self._arena = slots, squares, int(starts[-1] + rooms[-1])
         self._assemble()
 
     # --- the grid
 
-    def _has_changed(self, here: npt.NDArray[np.bool_]) -> bool:
+    def _has_changed(self, here: Mask) -> bool:
         """Whether there are far more or fewer queries than when the grid was chosen, or objects."""
         return any(
             a > CHANGED * b or CHANGED * a < b
             for a, b in zip(self._sizes(here), self._built, strict=True)
         )
 
-    def _sizes(self, here: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    def _sizes(self, here: Mask) -> tuple[int, int]:
         """Objects and queries; a few more or less never matter."""
         return int(np.count_nonzero(here)) + 64, len(self.numbers) + 64
 
-    def _expected(self, events: Events) -> tuple[npt.NDArray[np.bool_], Doubles]:
+    def _expected(self, events: Events) -> tuple[Mask, Doubles]:
         """Which objects are here or will be in these events, and where: else the first rows of all
         would meet in one cell."""
         here, place = self._objects["here"] > 0, self._place
@@ -525,9 +515,7 @@ class Operator:
             for x in (self._ranges, self._nearest)
         )
 
-    def _lay_out(
-        self, here: npt.NDArray[np.bool_] | None = None, place: Doubles | None = None
-    ) -> None:
+    def _lay_out(self, here: Mask | None = None, place: Doubles | None = None) -> None:
         """Choose the grid for objects as they are, or as is expected, and list everything in it."""
         objects = self._objects
         present = np.flatnonzero((objects["here"] > 0) & (objects["mine"] > 0)).astype(np.int32)
@@ -538,7 +526,7 @@ class Operator:
         area = _area(points)
         # A circle of this radius has one object in it, on average.
         self._guess = float(np.sqrt(area / (np.pi * max(len(points), 1))))
-        self._frame = frame(points, self._side or self._chosen_side(area, len(points)))
+        self._frame = chosen_frame(points, self._side or self._chosen_side(area, len(points)))
         cells = self._frame.columns * self._frame.rows
         self._spots = empty_lists(cells, cells + len(objects) // ITEMS + 1)
         self._levels = levels_of(self._frame)
@@ -548,10 +536,10 @@ class Operator:
             for chosen in (self._queries["k"] == 0, self._queries["k"] > 0)
         )
         self._assemble()
-        cell = _cells(self._frame, self._place[present])
+        cell = cells_holding(self._frame, self._place[present])
         objects["cell"][present] = cell
         fill_lists(self._spots, cell, present, objects["spot"])
-        _list_all(self._world)
+        list_open_queries(self._world)
 
     def _chosen_side(self, area: float, count: int) -> float:
         """Half of what a query is wide, but not so that most cells are empty."""
@@ -570,7 +558,7 @@ class Operator:
         least = np.sqrt(area / max(count, 1))
         return max(typical, float(least))
 
-    def _blocks(self, chosen: npt.NDArray[np.bool_], lists: int) -> int:
+    def _blocks(self, chosen: Mask, lists: int) -> int:
         """Blocks for these queries: some in each list, and as many entries as they are given."""
         count = int(np.count_nonzero(chosen & (self._queries["state"] != FREE)))
         return 2 * lists + 64 + (self._entries * count + 2 * len(self._queries)) // ITEMS
@@ -602,14 +590,6 @@ class Operator:
         )
 
 
-def _longer(column: npt.NDArray[Any], size: int, value: Any = 0) -> npt.NDArray[Any]:
-    longer = np.zeros((size, *column.shape[1:]), column.dtype)
-    if value:
-        longer[len(column) :] = value
-    longer[: len(column)] = column
-    return longer
-
-
 def _area(points: Doubles) -> float:
     """Of the space that most of the points are in."""
     if not len(points):
@@ -618,205 +598,3 @@ def _area(points: Doubles) -> float:
     with np.errstate(over="ignore"):
         sides = high - low
         return float(sides[0] * sides[1]) if np.isfinite(sides).all() else np.inf
-
-
-# --- kernels
-
-
-@kernel
-def _cells(frame: Frame, points: Doubles) -> Small:  # pragma: no cover - compiled
-    found = np.empty(len(points), np.int32)
-    for i in range(len(points)):
-        found[i] = cell_of(frame, points[i, 0], points[i, 1])
-    return found
-
-
-@kernel
-def _rooms(k: Integers) -> Integers:  # pragma: no cover - compiled
-    found = np.empty(len(k), np.int64)
-    for i in range(len(k)):
-        found[i] = room_for(k[i])
-    return found
-
-
-@kernel
-def _copied(
-    world: World, numbers: Integers, starts: Integers, slots: Small, squares: Doubles
-) -> None:  # pragma: no cover - compiled
-    """What queries know, to other places."""
-    for i in range(len(numbers)):
-        first = world.queries.start[numbers[i]]
-        for j in range(world.queries.count[numbers[i]]):
-            slots[starts[i] + j] = world.slots[first + j]
-            squares[starts[i] + j] = world.squares[first + j]
-
-
-@kernel
-def _list_all(world: World) -> None:  # pragma: no cover - compiled
-    """All open queries, into lists that are empty."""
-    queries = world.queries
-    for q in range(len(queries)):
-        world.span[q, 4] = UNLISTED
-    for q in range(len(queries)):
-        if queries.state[q] == OPEN:
-            if queries.k[q]:
-                list_circle(world, q)
-            else:
-                list_query(world, world.ranges, q, span_of(world, q))
-
-
-@kernel
-def _look_again(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
-    for q in numbers:
-        if world.queries.state[q] == OPEN:
-            begin_nearest(world, q)
-
-
-@kernel
-def _looking(
-    world: World,
-    places: Doubles,
-    lines: Lines,
-    slots: Integers,
-    whole: bool,
-    told: Told,
-    i: int,
-    at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    queries = world.queries
-    for j in range(i, len(places)):
-        x, y, s = places[j, 0], places[j, 1], slots[j]
-        cell = cell_of(world.frame, x, y)
-        most = 0
-        for level in range(len(world.levels)):
-            number = list_at(world, level, cell)
-            most += world.ranges.heads[number, 2] + world.nearest.heads[number, 2]
-        if at + most > len(told.event):
-            return j, at
-        for level in range(len(world.levels)):
-            number = list_at(world, level, cell)
-            for kind in range(2):
-                heads, blocks = world.ranges if kind == 0 else world.nearest
-                block, fill = heads[number, 0], heads[number, 1]
-                while block != NONE:
-                    for place in range(block * BLOCK, block * BLOCK + fill):
-                        q = np.int64(blocks[place])
-                        if s >= 0 and is_focal(world.focal, q, s):
-                            continue
-                        if not admits(lines, j, queries.filter[q]):
-                            continue
-                        if queries.k[q]:
-                            looks, inside = looks_near(world, q, x, y)
-                        else:
-                            looks = in_region(outer_of(world, q), x, y)
-                            region = whole_of(world, q) if whole else region_of(world, q)
-                            inside = in_region(region, x, y)
-                            looks |= inside
-                        if looks:
-                            told.event[at], told.query[at], told.row[at] = j, q, 0
-                            told.what[at] = np.int8(1) if inside else np.int8(0)
-                            at += 1
-                    block, fill = blocks[block * BLOCK + ITEMS], ITEMS
-    return len(places), at
-
-
-@kernel
-def _rank(
-    world: World, numbers: Integers, squares: Doubles
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:  # pragma: no cover - compiled
-    """Objects beside those that each query knows, by query and distance: whether they would be
-    among those wanted, and among the nearest. Of equal distances the known are first."""
-    queries = world.queries
-    looks, inside = np.zeros(len(numbers), np.bool_), np.zeros(len(numbers), np.int8)
-    nearer = known = 0
-    for i in range(len(numbers)):
-        q = numbers[i]
-        if i == 0 or q != numbers[i - 1]:
-            nearer = known = 0
-        start = queries.start[q]
-        while known < queries.count[q] and world.squares[start + known] <= squares[i]:
-            known += 1
-        looks[i] = nearer + known < wanted(world, q)
-        inside[i] = np.int8(1) if nearer + known < queries.k[q] else np.int8(0)
-        nearer += 1
-    return looks, inside
-
-
-@kernel
-def _let_go_of(world: World, slots: Integers) -> None:  # pragma: no cover - compiled
-    for s in slots:
-        suspect(world, s)
-    let_go(world)
-
-
-@kernel
-def _link(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
-    """Queries into the lists of their focal objects."""
-    first = world.objects.first
-    for q in numbers:
-        for role in range(2):
-            s = world.focal[q, role]
-            if s >= 0:
-                world.then[q, role] = first[s]
-                first[s] = 2 * q + role
-
-
-@kernel
-def _unlink_some(world: World, numbers: Integers) -> None:  # pragma: no cover - compiled
-    queries, first = world.queries, world.objects.first
-    for q in numbers:
-        for role in range(2):
-            s = world.focal[q, role]
-            if s < 0:
-                continue
-            link, before = first[s], NONE
-            while link != 2 * q + role:
-                before, link = link, world.then[link >> 1, link & 1]
-            after = world.then[q, role]
-            if before == NONE:
-                first[s] = after
-            else:
-                world.then[before >> 1, before & 1] = after
-            world.focal[q, role] = NONE
-        queries.state[q] = FREE
-        queries.room[q] = 0
-
-
-@kernel
-def _open_some(
-    world: World, numbers: Integers, partial: bool, told: Told, i: int, at: int
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    queries, objects = world.queries, world.objects
-    for j in range(i, len(numbers)):
-        q = numbers[j]
-        s = np.int64(max(world.focal[q, 0], 0))
-        if at + most_of(world, q, world.place[s, 0], world.place[s, 1]) > len(told.event):
-            return j, at
-        ready = queries.waits[q] == 0 and queries.state[q] == CLOSED
-        for role in range(2):
-            s = np.int64(world.focal[q, role])
-            ready = ready and (s < 0 or objects.here[s] != 0)
-        if not ready:
-            continue
-        if queries.k[q]:
-            place_nearest(world, q)
-            at = open_nearest(world, told, at, j, q, partial)
-        else:
-            s = np.int64(world.focal[q, 0])
-            at = open_range(world, told, at, j, q, world.place[s, 0], world.place[s, 1])
-    return len(numbers), at
-
-
-@kernel
-def _close_some(
-    world: World, numbers: Integers, partial: bool, told: Told, i: int, at: int
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    for j in range(i, len(numbers)):
-        q = numbers[j]
-        if at + most_of(world, q, 0.0, 0.0) > len(told.event):
-            return j, at
-        if world.queries.k[q]:
-            at = close_nearest(world, told, at, j, q, CLOSED, partial)
-        else:
-            at = close_range(world, told, at, j, q, CLOSED)
-    return len(numbers), at

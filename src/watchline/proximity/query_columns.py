@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from watchline.kernels.arrays import Bytes, Doubles, Integers
 from watchline.model import (
     TRUE,
     Box,
@@ -23,8 +23,7 @@ from watchline.model import (
     Stream,
     Type,
 )
-from watchline.moving.grid import Doubles
-from watchline.moving.tables import BOX, CIRCLE, NO_SHAPE, OF_NEAREST, OF_REGION, Integers
+from watchline.proximity.tables import BOX, CIRCLE, NO_SHAPE, OF_NEAREST, OF_REGION
 
 _ARROW = {Type.BIGINT: pa.int64(), Type.STRING: pa.string()}
 
@@ -42,7 +41,7 @@ class Moving(NamedTuple):
 
     number: Integers
     ids: pa.Array
-    form: npt.NDArray[np.uint8]
+    form: Bytes
     size: Doubles
     k: Integers
     centre: Doubles

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from watchline.kernels import leaf
-from watchline.moving.grid import BLOCK, ITEMS, NONE, cells_between
-from watchline.moving.tables import (
+from watchline.kernels.compiled import leaf
+from watchline.proximity.grid import BLOCK, ITEMS, NONE, cells_between
+from watchline.proximity.tables import (
     ADD,
     AFTER,
     BEFORE,
@@ -25,28 +25,28 @@ from watchline.moving.tables import (
     MORE,
     OPEN,
     REMOVE,
-    Region,
-    Side,
-    Told,
+    AnswerChanges,
+    PlacedRegion,
+    Presence,
     World,
     admits,
     around_box,
+    cells_of_query,
     in_region,
     is_focal,
     list_query,
+    note_change,
     outer_of,
     refer,
     region_of,
     set_region,
-    span_of,
-    tell,
     unlist_query,
     widened,
 )
 
 
 @leaf
-def objects_in(world: World, cells: Any) -> int:  # pragma: no cover - compiled
+def objects_in(world: World, cells: Any) -> int:
     c1, c2, r1, r2 = cells
     n = 0
     for r in range(r1, r2 + 1):
@@ -56,18 +56,18 @@ def objects_in(world: World, cells: Any) -> int:  # pragma: no cover - compiled
 
 
 @leaf
-def most_of_range(world: World, q: int, x: float, y: float) -> int:  # pragma: no cover - compiled
-    """No more can be told when this query's focal object comes to this place, or goes."""
+def most_of_range(world: World, q: int, x: float, y: float) -> int:
+    """The most changes there can be when this query's focal object comes to this place, or goes."""
     queries = world.queries
     w, h = queries.w[q], queries.h[q]
     if queries.form[q] == CIRCLE:
         w = h = widened(w)
     n = objects_in(world, cells_between(world.frame, x - w, y - h, x + w, y + h))
-    return n + objects_in(world, span_of(world, q)) if queries.state[q] == OPEN else n
+    return n + objects_in(world, cells_of_query(world, q)) if queries.state[q] == OPEN else n
 
 
 @leaf
-def _regions(world: World, q: int) -> tuple[Region, Region]:  # pragma: no cover - compiled
+def _regions(world: World, q: int) -> tuple[PlacedRegion, PlacedRegion]:
     """What is in the answer, and what is kept; the same where all is."""
     region = region_of(world, q)
     return region, outer_of(world, q) if world.significant is not None else region
@@ -75,24 +75,22 @@ def _regions(world: World, q: int) -> tuple[Region, Region]:  # pragma: no cover
 
 @leaf
 def open_range(
-    world: World, told: Told, at: int, e: int, q: int, x: float, y: float
-) -> int:  # pragma: no cover - compiled
+    world: World, changes: AnswerChanges, at: int, e: int, q: int, x: float, y: float
+) -> int:
     set_region(world, q, x, y)
     world.queries.state[q] = OPEN
-    span = span_of(world, q)
+    span = cells_of_query(world, q)
     list_query(world, world.ranges, q, span)
     both = _regions(world, q)
-    return _sweep(world, told, at, e, q, span, both, both, AFTER | ENTER)
+    return _sweep(world, changes, at, e, q, span, both, both, AFTER | ENTER)
 
 
 @leaf
-def close_range(
-    world: World, told: Told, at: int, e: int, q: int, state: Any
-) -> int:  # pragma: no cover - compiled
+def close_range(world: World, changes: AnswerChanges, at: int, e: int, q: int, state: Any) -> int:
     """What it holds leaves; `state` is the one it has then."""
     if world.queries.state[q] == OPEN:
         both = _regions(world, q)
-        at = _sweep(world, told, at, e, q, span_of(world, q), both, both, BEFORE | LEAVE)
+        at = _sweep(world, changes, at, e, q, cells_of_query(world, q), both, both, BEFORE | LEAVE)
         unlist_query(world, world.ranges, q)
     world.queries.state[q] = state
     return at
@@ -100,34 +98,34 @@ def close_range(
 
 @leaf
 def move_range(
-    world: World, told: Told, at: int, e: int, q: int, x: float, y: float
-) -> int:  # pragma: no cover - compiled
-    before, old_span = _regions(world, q), span_of(world, q)
+    world: World, changes: AnswerChanges, at: int, e: int, q: int, x: float, y: float
+) -> int:
+    before, old_span = _regions(world, q), cells_of_query(world, q)
     set_region(world, q, x, y)
-    after, span = _regions(world, q), span_of(world, q)
+    after, span = _regions(world, q), cells_of_query(world, q)
     both = BEFORE | AFTER
     if (
         (old_span[0] == span[0]) & (old_span[1] == span[1])
         & (old_span[2] == span[2]) & (old_span[3] == span[3])
     ):  # fmt: skip
-        return _sweep(world, told, at, e, q, span, before, after, both | LEAVE | ENTER)
+        return _sweep(world, changes, at, e, q, span, before, after, both | LEAVE | ENTER)
     list_query(world, world.ranges, q, span)
-    at = _sweep(world, told, at, e, q, old_span, before, after, both | LEAVE)
-    return _sweep(world, told, at, e, q, span, before, after, both | ENTER)
+    at = _sweep(world, changes, at, e, q, old_span, before, after, both | LEAVE)
+    return _sweep(world, changes, at, e, q, span, before, after, both | ENTER)
 
 
 @leaf
 def _sweep(
     world: World,
-    told: Told,
+    changes: AnswerChanges,
     at: int,
     e: int,
     q: int,
     cells: Any,
-    before: tuple[Region, Region],
-    after: tuple[Region, Region],
+    before: tuple[PlacedRegion, PlacedRegion],
+    after: tuple[PlacedRegion, PlacedRegion],
     asked: Any,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """The objects of these cells that leave the one region or enter the other, as is asked."""
     heads, blocks = world.spots
     (old, old_outer), (new, new_outer) = before, after
@@ -152,13 +150,15 @@ def _sweep(
                     else:
                         was = (asked & BEFORE != 0) and in_region(old, x, y)
                         now = (asked & AFTER != 0) and in_region(new, x, y)
-                    told_of = was != now and asked & (LEAVE if was else ENTER)
-                    if not told_of and not more:
+                    changed = was != now and asked & (LEAVE if was else ENTER)
+                    if not changed and not more:
                         continue
                     if not admits(world.lines, s, number) or is_focal(world.focal, q, s):
                         continue
-                    if told_of:
-                        at = tell(world.objects, told, at, e, q, s, ADD if now else REMOVE)
+                    if changed:
+                        at = note_change(
+                            world.objects, changes, at, e, q, s, ADD if now else REMOVE
+                        )
                     if more:
                         refer(world, s, more)
                 block, fill = blocks[block * BLOCK + ITEMS], ITEMS
@@ -168,15 +168,15 @@ def _sweep(
 @leaf
 def object_moves(
     world: World,
-    told: Told,
+    changes: AnswerChanges,
     at: int,
     e: int,
     s: int,
     number: int,
-    old: Side,
-    new: Side,
+    old: Presence,
+    new: Presence,
     asked: Any,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """Object s against the queries of one list."""
     (heads, blocks), queries = world.ranges, world.queries
     had, x, y, i = old
@@ -196,17 +196,15 @@ def object_moves(
             was = was and admits(world.lines, i, number_of)
             now = now and admits(world.lines, j, number_of)
             if was and not now and asked & LEAVE:
-                at = tell(world.objects, told, at, e, q, s, REMOVE)
+                at = note_change(world.objects, changes, at, e, q, s, REMOVE)
             elif now and not was and asked & ENTER:
-                at = tell(world.objects, told, at, e, q, s, ADD)
+                at = note_change(world.objects, changes, at, e, q, s, ADD)
         block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return at
 
 
 @leaf
-def _refers(
-    world: World, s: int, q: int, old: Side, new: Side, asked: Any
-) -> bool:  # pragma: no cover - compiled
+def _refers(world: World, s: int, q: int, old: Presence, new: Presence, asked: Any) -> bool:
     """Whether query q looks at object s, before or after; the object knows it then."""
     had, x, y, i = old
     has, to_x, to_y, j = new

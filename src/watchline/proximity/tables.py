@@ -1,4 +1,4 @@
-"""The tables of the shared operator: objects, queries, and what is told of them.
+"""The tables of the shared operator: objects, queries, and the changes of answers.
 
 An object has a slot and a query has a number, which are their places in the columns. An object is
 in the list of its cell; a query is in the lists of the cells that its region, or the circle of what
@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from watchline.kernels import leaf
-from watchline.moving.grid import (
+from watchline.kernels.arrays import Doubles, Integers, Mask, Signs, Small, Words
+from watchline.kernels.compiled import leaf
+from watchline.proximity.grid import (
     NONE,
     WIDER,
-    Doubles,
-    Frame,
-    Lists,
+    CellLists,
+    GridFrame,
     cells_between,
     find,
     put,
@@ -26,17 +25,13 @@ from watchline.moving.grid import (
     take,
 )
 
-Small = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
 # Records: see OBJECT and QUERY.
 Table = Any
 # Kind (BOX or CIRCLE), x1, y1, x2, y2, and for circles the centre and the square of the radius.
-Region = tuple[float, float, float, float, float, float, float, float]
+PlacedRegion = tuple[float, float, float, float, float, float, float, float]
 
 # An object before or after an event: whether it is there, its place, and its line.
-Side = tuple[bool, float, float, int]
+Presence = tuple[bool, float, float, int]
 
 # Constants that kernels hand on have a type: for each plain number they would be compiled anew.
 # Shapes of regions that move.
@@ -48,8 +43,9 @@ OF_REGION, OF_NEAREST = 0, 1
 # Kinds of events, in the order of one moment: of an object, of a query that ends, of an object that
 # one query less holds elsewhere, of an object that is given up, of one that is taken back.
 ROW, TIMEOUT, END, UNHOLD, SHED, RETURN = 0, 1, 2, 3, 4, 5
-# What is told: an object is in the answer, still is with another row, is no more; and of nearest
-# neighbours that are to be merged: where the centre is now, that the query starts, that it ends.
+# What a change says: an object is in the answer, still is with another row, is no more; and of
+# nearest neighbours that are to be merged: where the centre is now, that the query starts, that it
+# ends.
 ADD, REFRESH, REMOVE = np.int8(1), np.int8(0), np.int8(-1)
 CENTRE, FRESH, CLOSE = np.int8(2), np.int8(3), np.int8(4)
 # What is looked for: in a region that is there before, or after; those that leave, or enter.
@@ -135,7 +131,7 @@ class World(NamedTuple):
     columns, and how many queries are in such lists.
     """
 
-    frame: Frame
+    frame: GridFrame
     objects: Table
     place: Doubles
     lines: Lines
@@ -143,9 +139,9 @@ class World(NamedTuple):
     focal: Small
     then: Small
     span: Small
-    spots: Lists
-    ranges: Lists
-    nearest: Lists
+    spots: CellLists
+    ranges: CellLists
+    nearest: CellLists
     levels: Integers
     # What nearest-neighbour queries know: slots, and squares of distances.
     slots: Small
@@ -162,27 +158,34 @@ class World(NamedTuple):
     guess: float
 
 
-class Told(NamedTuple):
-    """Event, query, what, and the row of the object that it is about."""
+class AnswerChanges(NamedTuple):
+    """Changes of answers: the event that caused each, the query, what the change says (ADD,
+    REFRESH, …), and the row of the object."""
 
     event: Integers
     query: Integers
-    what: npt.NDArray[np.int8]
+    what: Signs
     row: Integers
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Told:
-        return Told(self.event[chosen], self.query[chosen], self.what[chosen], self.row[chosen])
+    def where(self, chosen: Mask) -> AnswerChanges:
+        return AnswerChanges(
+            self.event[chosen], self.query[chosen], self.what[chosen], self.row[chosen]
+        )
+
+
+# The types of the columns of `AnswerChanges`.
+CHANGE_TYPES = (np.int64, np.int64, np.int8, np.int64)
 
 
 @leaf
-def widened(radius: float) -> float:  # pragma: no cover - compiled
+def widened(radius: float) -> float:
     """So that no object of the circle is farther away along an axis: its test rounds, squares
     underflow, and one that overflows is that of every distance."""
     return radius * (1 + 1e-12) + 1e-160 if radius * radius < np.inf else np.inf
 
 
 @leaf
-def region_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
+def region_of(world: World, q: int) -> PlacedRegion:
     """The region of the answer."""
     o = world.queries[q]
     if world.significant is not None and o.form == BOX:
@@ -191,7 +194,7 @@ def region_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
 
 
 @leaf
-def outer_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
+def outer_of(world: World, q: int) -> PlacedRegion:
     """The region and the margin around it, in which objects are kept."""
     o = world.queries[q]
     square = o.h
@@ -202,7 +205,7 @@ def outer_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
 
 
 @leaf
-def whole_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
+def whole_of(world: World, q: int) -> PlacedRegion:
     """The region as it was before it was shrunk."""
     o, around = world.queries[q], world.around[q]
     w, h = around.w, around.h
@@ -210,13 +213,13 @@ def whole_of(world: World, q: int) -> Region:  # pragma: no cover - compiled
 
 
 @leaf
-def around_box(region: Region, x: float, y: float) -> bool:  # pragma: no cover - compiled
+def around_box(region: PlacedRegion, x: float, y: float) -> bool:
     """Whether a place may be in the region, by the box around it."""
     return (region[1] <= x) & (x <= region[3]) & (region[2] <= y) & (y <= region[4])
 
 
 @leaf
-def in_region(region: Region, x: float, y: float) -> bool:  # pragma: no cover - compiled
+def in_region(region: PlacedRegion, x: float, y: float) -> bool:
     if region[0] == BOX:
         return (region[1] <= x) & (x < region[3]) & (region[2] <= y) & (y < region[4])
     dx, dy = x - region[5], y - region[6]
@@ -224,7 +227,7 @@ def in_region(region: Region, x: float, y: float) -> bool:  # pragma: no cover -
 
 
 @leaf
-def set_region(world: World, q: int, x: float, y: float) -> None:  # pragma: no cover - compiled
+def set_region(world: World, q: int, x: float, y: float) -> None:
     """The region around this place. What is kept besides is a box: it holds a circle, and the
     margin where there is one."""
     o = world.queries[q]
@@ -239,7 +242,7 @@ def set_region(world: World, q: int, x: float, y: float) -> None:  # pragma: no 
 
 
 @leaf
-def admits(rows: Lines, i: int, number: int) -> bool:  # pragma: no cover - compiled
+def admits(rows: Lines, i: int, number: int) -> bool:
     """Whether the row of line i passes this filter."""
     if number >= 0:
         return (rows.bits[i, number >> 6] >> np.uint64(number & 63)) & np.uint64(1) != 0
@@ -254,16 +257,16 @@ def admits(rows: Lines, i: int, number: int) -> bool:  # pragma: no cover - comp
 
 
 @leaf
-def is_focal(focal: Small, q: int, s: int) -> bool:  # pragma: no cover - compiled
+def is_focal(focal: Small, q: int, s: int) -> bool:
     return (focal[q, 0] == s) | (focal[q, 1] == s)
 
 
 @leaf
-def tell(
-    objects: Table, told: Told, at: int, event: int, q: int, s: int, what: int
-) -> int:  # pragma: no cover - compiled
-    told.event[at], told.query[at], told.what[at] = event, q, np.int8(what)
-    told.row[at] = objects.row[s] if s >= 0 else -1
+def note_change(
+    objects: Table, changes: AnswerChanges, at: int, event: int, q: int, s: int, what: int
+) -> int:
+    changes.event[at], changes.query[at], changes.what[at] = event, q, np.int8(what)
+    changes.row[at] = objects.row[s] if s >= 0 else -1
     return at + 1
 
 
@@ -271,7 +274,7 @@ def tell(
 
 
 @leaf
-def refer(world: World, s: int, more: int) -> None:  # pragma: no cover - compiled
+def refer(world: World, s: int, more: int) -> None:
     """So many more queries look at object s."""
     objects = world.objects
     objects.refs[s] += more
@@ -280,7 +283,7 @@ def refer(world: World, s: int, more: int) -> None:  # pragma: no cover - compil
 
 
 @leaf
-def suspect(world: World, s: int) -> None:  # pragma: no cover - compiled
+def suspect(world: World, s: int) -> None:
     """Perhaps nobody looks at object s any more: that is seen when the event is over."""
     objects = world.objects
     if not objects.dirty[s]:
@@ -290,7 +293,7 @@ def suspect(world: World, s: int) -> None:  # pragma: no cover - compiled
 
 
 @leaf
-def wanted(world: World, q: int) -> int:  # pragma: no cover - compiled
+def wanted(world: World, q: int) -> int:
     """How many nearest neighbours are kept."""
     if world.significant is not None:
         return world.around[q].want
@@ -298,7 +301,7 @@ def wanted(world: World, q: int) -> int:  # pragma: no cover - compiled
 
 
 @leaf
-def is_followed(world: World, s: int) -> bool:  # pragma: no cover - compiled
+def is_followed(world: World, s: int) -> bool:
     """Whether a query moves with object s."""
     link = np.int64(world.objects.first[s])
     while link != NONE:
@@ -312,9 +315,7 @@ def is_followed(world: World, s: int) -> bool:  # pragma: no cover - compiled
 
 
 @leaf
-def list_query(
-    world: World, lists: Lists, q: int, cells: Any
-) -> None:  # pragma: no cover - compiled
+def list_query(world: World, lists: CellLists, q: int, cells: Any) -> None:
     """Brings a query into the lists of these cells, or of larger ones around them."""
     span, top = world.span, len(world.levels) - 1
     c1, c2, r1, r2 = cells
@@ -351,7 +352,7 @@ def list_query(
 
 
 @leaf
-def unlist_query(world: World, lists: Lists, q: int) -> None:  # pragma: no cover - compiled
+def unlist_query(world: World, lists: CellLists, q: int) -> None:
     span, level = world.span, np.int64(world.span[q, 4])
     if level == UNLISTED:
         return
@@ -364,7 +365,7 @@ def unlist_query(world: World, lists: Lists, q: int) -> None:  # pragma: no cove
 
 
 @leaf
-def list_at(world: World, level: int, cell: int) -> int:  # pragma: no cover - compiled
+def list_at(world: World, level: int, cell: int) -> int:
     """The list of the queries of a level that may reach into this cell."""
     shift = WIDER * level
     row, column = cell // world.frame.columns, cell % world.frame.columns
@@ -372,12 +373,12 @@ def list_at(world: World, level: int, cell: int) -> int:  # pragma: no cover - c
 
 
 @leaf
-def _out(lists: Lists, number: int, q: int) -> None:  # pragma: no cover - compiled
+def _out(lists: CellLists, number: int, q: int) -> None:
     take(lists, number, find(lists, number, q))
 
 
 @leaf
-def span_of(world: World, q: int) -> Any:  # pragma: no cover - compiled
+def cells_of_query(world: World, q: int) -> Any:
     """The cells that a query looks at, or would with its whole region."""
     if world.significant is not None:
         o, around = world.queries[q], world.around[q]

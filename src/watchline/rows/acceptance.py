@@ -7,19 +7,18 @@ What an object's answers depend on is the order of its own rows, so that is what
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from typing import Union
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.errors import SchemaMismatch
-from watchline.evaluate import ARROW, Columns
+from watchline.kernels.arrays import Integers, Mask
 from watchline.model import Attribute, Stream, Type
-
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from watchline.rows.columns import ARROW, Columns
 
 TIME = pa.timestamp("us", "UTC")
 _ARROW = {**ARROW, Type.TIMESTAMP: TIME}
@@ -30,10 +29,12 @@ Rejects = Counter[str]
 
 
 def arrow_type(attribute: Attribute) -> pa.DataType:
+    """The Arrow type of an attribute in rows that are accepted."""
     return _ARROW[attribute.type]
 
 
 def row_schema(stream: Stream) -> pa.Schema:
+    """The columns of rows that are accepted."""
     return pa.schema([(a.name, arrow_type(a)) for a in stream.attributes])
 
 
@@ -60,18 +61,57 @@ def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=row_schema(stream))
 
 
+@dataclass(frozen=True)
+class AcceptedRows:
+    """Rows that an engine may process: the declared attributes of the stream, of rows that passed
+    every check. Rows are accepted once, by `accepted`, and an engine does not check these again."""
+
+    table: pa.Table
+    stream: Stream
+
+    @staticmethod
+    def trusted(table: pa.Table, stream: Stream) -> AcceptedRows:
+        """Rows that were accepted in another process, which sent the table alone.
+
+        Nothing is checked here but the columns. On Spark the router accepts rows and the shards
+        trust them: both are at the version that is pinned for the batch, so that the stream and the
+        attributes that its queries use are the same.
+        """
+        return AcceptedRows(declared(table, stream), stream)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+    def of(self, stream: Stream) -> AcceptedRows:
+        """These rows, if they have the columns of this stream as it is declared now."""
+        if self.stream.name != stream.name or self.table.schema != row_schema(stream):
+            raise SchemaMismatch(
+                f"the rows were accepted for stream {self.stream.name!r} as it was declared then:"
+                f" accept them for stream {stream.name!r} as it is now"
+            )
+        return self
+
+
+# What engines take: rows to be checked, or rows that were.
+Rows = Union[pa.Table, pa.RecordBatch, AcceptedRows]
+
+
 def accepted(
-    rows: pa.Table | pa.RecordBatch, stream: Stream, used: frozenset[str], now: int | None = None
-) -> tuple[pa.Table, Rejects]:
+    rows: Rows, stream: Stream, used: frozenset[str], now: int | None = None
+) -> tuple[AcceptedRows, Rejects]:
     """The declared attributes of the rows that have an object, a time, and a finite number in each
-    attribute that is used.
+    attribute that is used. Rows that are accepted already are not checked again.
 
     `now` is the wall clock, in microseconds: rows farther ahead of it than the stream allows are
     rejected as `future`. Without it no row is.
     """
+    rejects: Rejects = Counter()
+    if isinstance(rows, AcceptedRows):
+        return rows.of(stream), rejects
     table = declared(rows, stream)
     columns = Columns(table, stream)
-    rejects: Rejects = Counter()
     good = np.ones(len(columns), dtype=np.bool_)
 
     def require(found: Mask, reason: str) -> None:
@@ -89,7 +129,8 @@ def accepted(
     for attribute in stream.attributes:
         if attribute.name in used and attribute.type in (Type.DOUBLE, Type.BIGINT):
             require(columns.comparable(attribute), f"no finite {attribute.name}")
-    return table.filter(pa.array(good)) if rejects else table, rejects
+    kept = table.filter(pa.array(good)) if rejects else table
+    return AcceptedRows(kept, stream), rejects
 
 
 def times_of(rows: pa.Table, stream: Stream) -> Integers:
@@ -150,7 +191,7 @@ def _tied_places(same: Mask) -> Integers:
 
 
 @nb.njit(cache=True, nogil=True)
-def _by_code(codes: Integers, order: Integers, count: int) -> Integers:  # pragma: no cover
+def _by_code(codes: Integers, order: Integers, count: int) -> Integers:
     """A stable counting sort."""
     places = np.zeros(count + 1, dtype=np.int64)
     for i in range(len(codes)):

@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.errors import InvalidQuery
+from watchline.kernels.arrays import Integers
 from watchline.model import Stream
 from watchline.reasons import REASONS
-from watchline.tracking.rows import TIME, arrow_type, row_schema
-
-Integers = npt.NDArray[np.int64]
+from watchline.rows.acceptance import TIME, arrow_type, row_schema
 
 OWN = ("query_id", "sign", "object_id", "time", "reason")
 

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.kernels import inner
-
-Integers = npt.NDArray[np.int64]
+from watchline.kernels.arrays import Integers
+from watchline.kernels.compiled import inner
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 
@@ -30,14 +29,14 @@ def shards_of(ids: pa.Array, shards: int) -> Integers:
 
 
 @inner
-def _mixed(x: Any) -> Any:  # pragma: no cover - compiled
+def _mixed(x: Any) -> Any:
     x ^= x >> np.uint64(32)
     x *= _SEED
     return x ^ (x >> np.uint64(29))
 
 
 @nb.njit(cache=True, nogil=True)
-def _integer_shards(ids: Integers, shards: int) -> Integers:  # pragma: no cover - compiled
+def _integer_shards(ids: Integers, shards: int) -> Integers:
     found = np.empty(len(ids), dtype=np.int64)
     for i in range(len(ids)):
         found[i] = _mixed(np.uint64(ids[i])) % np.uint64(shards)
@@ -47,7 +46,7 @@ def _integer_shards(ids: Integers, shards: int) -> Integers:  # pragma: no cover
 @nb.njit(cache=True, nogil=True)
 def _string_shards(
     starts: npt.NDArray[np.int32], letters: npt.NDArray[np.uint8], shards: int
-) -> Integers:  # pragma: no cover - compiled
+) -> Integers:
     found = np.empty(len(starts) - 1, dtype=np.int64)
     for i in range(len(found)):
         code = np.uint64(14695981039346656037)

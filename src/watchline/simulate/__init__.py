@@ -16,8 +16,8 @@ motion.py   `traffic`: who is where, tick by tick
 
 from __future__ import annotations
 
-from watchline.roads.motion import KINDS, SCHEMA, Kind, Traffic, traffic
-from watchline.roads.network import LIMITS, Network
-from watchline.roads.towns import town
+from watchline.simulate.motion import KINDS, SCHEMA, Kind, Traffic, traffic
+from watchline.simulate.network import LIMITS, Network
+from watchline.simulate.towns import town
 
 __all__ = ["KINDS", "LIMITS", "SCHEMA", "Kind", "Network", "Traffic", "town", "traffic"]

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.errors import InvalidNetwork, InvalidRange
-from watchline.kernels import inner, leaf
-from watchline.roads.network import KMH, Doubles, Integers, Network, Slots
-from watchline.roads.trees import (
+from watchline.kernels.arrays import Doubles, Integers, Small
+from watchline.kernels.compiled import inner, kernel, leaf
+from watchline.simulate.network import KMH, Network
+from watchline.simulate.trees import (
     FEWEST,
     NOWHERE,
     Arcs,
@@ -42,7 +42,7 @@ from watchline.roads.trees import (
     way,
 )
 
-Codes = npt.NDArray[np.int8]
+KindCodes = npt.NDArray[np.int8]
 
 SCHEMA = pa.schema(
     [
@@ -84,11 +84,11 @@ class Rules(NamedTuple):
     """What holds for all objects; speeds are in units of length a second, (kinds, classes)."""
 
     speeds: Doubles
-    profiles: Slots
+    profiles: Small
     # The shares of the kinds, added up.
     shares: Doubles
     # Nodes where objects appear.
-    starts: Slots
+    starts: Small
     vanish: float
     seconds: float
 
@@ -98,23 +98,23 @@ class Fleet(NamedTuple):
     has arrived stands at its node and has no arc."""
 
     ids: Integers
-    kinds: Codes
+    kinds: KindCodes
     paces: Doubles
-    trees: Slots
-    nodes: Slots
-    arcs: Slots
+    trees: Small
+    nodes: Small
+    arcs: Small
     done: Doubles
 
 
-class Rows(NamedTuple):
+class Reports(NamedTuple):
     ids: Integers
     x: Doubles
     y: Doubles
     speeds: Doubles
-    kinds: Codes
+    kinds: KindCodes
 
 
-def traffic(
+def traffic(  # noqa: PLR0913 - the public options, each a keyword
     network: Network,
     objects: int,
     ticks: int,
@@ -173,7 +173,7 @@ def traffic(
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Rows of traffic, tick by tick; each iteration begins anew and gives the same rows.
+    """Reports of traffic, tick by tick; each iteration begins anew and gives the same rows.
 
     `interval` and `start` are in microseconds. `top_speed` is in coordinate units a second, as is
     the column `speed`, and allows for the rounding of coordinates.
@@ -209,7 +209,7 @@ class Traffic:
         """All ticks at once."""
         return pa.concat_tables([SCHEMA.empty_table(), *self]).combine_chunks()
 
-    def _table(self, rows: Rows, times: Integers) -> pa.Table:
+    def _table(self, rows: Reports, times: Integers) -> pa.Table:
         kinds = self._names.take(pa.array(rows.kinds))
         stamps = pa.array(times).view(SCHEMA.field("ts").type)
         numbers = [pa.array(column) for column in (rows.ids, rows.x, rows.y, rows.speeds)]
@@ -259,21 +259,19 @@ def _fleet(size: int) -> Fleet:
     )
 
 
-def _rows(size: int) -> Rows:
+def _rows(size: int) -> Reports:
     x, y, speeds = np.empty((3, size))
-    return Rows(np.empty(size, dtype=np.int64), x, y, speeds, np.empty(size, dtype=np.int8))
+    return Reports(np.empty(size, dtype=np.int64), x, y, speeds, np.empty(size, dtype=np.int8))
 
 
-@nb.njit(cache=True, nogil=True)
-def _begin(
-    fleet: Fleet, arcs: Arcs, trees: Trees, rules: Rules, rng: np.random.Generator
-) -> int:  # pragma: no cover - compiled
+@kernel
+def _begin(fleet: Fleet, arcs: Arcs, trees: Trees, rules: Rules, rng: np.random.Generator) -> int:
     for slot in range(len(fleet.ids)):
         _appear(fleet, slot, slot, arcs, trees, rules, rng)
     return len(fleet.ids)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _tick(
     fleet: Fleet,
     ends: Integers,
@@ -282,8 +280,8 @@ def _tick(
     rules: Rules,
     rng: np.random.Generator,
     coming: int,
-    rows: Rows,
-) -> int:  # pragma: no cover - compiled
+    rows: Reports,
+) -> int:
     """Report all objects and move them to their next report; the next id that is free.
 
     Those that report together stand from ends[p] to ends[p + 1]. Whoever stays moves up into the
@@ -309,9 +307,7 @@ def _tick(
 
 
 @leaf()
-def _report(
-    fleet: Fleet, slot: Number, arcs: Arcs, rules: Rules, rows: Rows
-) -> None:  # pragma: no cover - compiled
+def _report(fleet: Fleet, slot: Number, arcs: Arcs, rules: Rules, rows: Reports) -> None:
     arc, node, kind = fleet.arcs[slot], fleet.nodes[slot], fleet.kinds[slot]
     x, y = arcs.x[node], arcs.y[node]
     speed: Number = 0.0
@@ -327,7 +323,7 @@ def _report(
 
 
 @leaf()
-def _move_up(fleet: Fleet, slot: Number, to: Number) -> None:  # pragma: no cover - compiled
+def _move_up(fleet: Fleet, slot: Number, to: Number) -> None:
     fleet.ids[to], fleet.kinds[to], fleet.paces[to] = (
         fleet.ids[slot],
         fleet.kinds[slot],
@@ -346,7 +342,7 @@ def _appear(
     trees: Trees,
     rules: Rules,
     rng: np.random.Generator,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     fleet.ids[slot] = name
     drawn, kind = rng.random(), 0
     # The last share is 1 but for rounding.
@@ -361,7 +357,7 @@ def _appear(
 @inner
 def _set_out(
     fleet: Fleet, slot: Number, arcs: Arcs, trees: Trees, rules: Rules, rng: np.random.Generator
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """A destination that is not where the object is; those of a group are distinct."""
     node = fleet.nodes[slot]
     group = arcs.components[node] * len(trees.slowness) + rules.profiles[fleet.kinds[slot]]
@@ -378,9 +374,7 @@ def _set_out(
 
 
 @leaf()
-def _travel(
-    fleet: Fleet, slot: Number, arcs: Arcs, trees: Trees, rules: Rules
-) -> None:  # pragma: no cover - compiled
+def _travel(fleet: Fleet, slot: Number, arcs: Arcs, trees: Trees, rules: Rules) -> None:
     """Follow the tree until the time is up or the goal is reached."""
     arc, tree, kind, pace = (
         fleet.arcs[slot],

@@ -17,15 +17,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.errors import InvalidNetwork, InvalidRange, SchemaMismatch
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.int32]
+from watchline.kernels.arrays import Doubles, Mask, Small
 
 KMH = 1 / 3.6
 # Speed limits of classes, in metres a second; edges without a class are streets.
@@ -44,11 +40,11 @@ class Network:
 
     x: Doubles
     y: Doubles
-    src: Slots
-    dst: Slots
+    src: Small
+    dst: Small
     length: Doubles
     # The class of each edge, as a position among the names, and their limits.
-    codes: Slots
+    codes: Small
     classes: tuple[str, ...]
     limits: Doubles
     # Metres of a unit of length.
@@ -132,7 +128,7 @@ def _places(nodes: pa.Table) -> tuple[Doubles, Doubles, tuple[str, str]]:
     return x, y, names
 
 
-def _ends(nodes: pa.Table, edges: pa.Table) -> tuple[Slots, Slots]:
+def _ends(nodes: pa.Table, edges: pa.Table) -> tuple[Small, Small]:
     """Both ends of each edge as positions of nodes."""
     _check_table(edges, "edges", ["src", "dst"])
     ids = _comparable(nodes, "node_id")
@@ -147,7 +143,7 @@ def _ends(nodes: pa.Table, edges: pa.Table) -> tuple[Slots, Slots]:
     return _positions(edges, "src", ids), _positions(edges, "dst", ids)
 
 
-def _positions(edges: pa.Table, name: str, ids: pa.Array) -> Slots:
+def _positions(edges: pa.Table, name: str, ids: pa.Array) -> Small:
     ends = _comparable(edges, name)
     if ends.type != ids.type:
         raise SchemaMismatch(f"edges: {name} is {ends.type}, but node_id is {ids.type}")
@@ -179,7 +175,7 @@ def _lengths(edges: pa.Table, apart: Doubles) -> tuple[Doubles, str | None]:
     return length, name
 
 
-def _classes(edges: pa.Table) -> tuple[Slots, tuple[str, ...]]:
+def _classes(edges: pa.Table) -> tuple[Small, tuple[str, ...]]:
     if "class" not in edges.column_names:
         return np.zeros(len(edges), dtype=np.int32), (STREET,)
     column = _whole(edges, "class")
@@ -236,5 +232,5 @@ def _numbers(table: pa.Table, what: str, name: str) -> Doubles:
     return np.array(doubles.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _first(nodes: pa.Table, bad: npt.NDArray[np.bool_]) -> str:
+def _first(nodes: pa.Table, bad: Mask) -> str:
     return f"node {nodes['node_id'][int(np.argmax(bad))]}"

@@ -8,16 +8,13 @@ sorting of the ring.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.errors import InvalidRange
-from watchline.kernels import inner
-from watchline.roads.network import Doubles, Integers, Network
-
-Mask = npt.NDArray[np.bool_]
+from watchline.kernels.arrays import Doubles, Integers, Mask
+from watchline.kernels.compiled import inner, kernel
+from watchline.simulate.network import Network
 
 # Blocks between arterials; the first of them is so many from the border of the town.
 SPACING, FIRST = 5, 2
@@ -85,10 +82,8 @@ def _ring(x: Doubles, y: Doubles, blocks: int) -> tuple[Integers, Doubles, Doubl
     return np.concatenate([left, right, below, above]), ring_x, ring_y, len(x) + turn
 
 
-@nb.njit(cache=True, nogil=True)
-def _put_back(
-    src: Integers, dst: Integers, kept: Mask, parents: Integers
-) -> None:  # pragma: no cover - compiled
+@kernel
+def _put_back(src: Integers, dst: Integers, kept: Mask, parents: Integers) -> None:
     """Keep what joins parts that would be apart; a part is a tree of parents, each node its own."""
     for again in range(2):
         for edge in range(len(src)):
@@ -100,7 +95,7 @@ def _put_back(
 
 
 @inner
-def _root(parents: Integers, node: int) -> int:  # pragma: no cover - compiled
+def _root(parents: Integers, node: int) -> int:
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.kernels import leaf
-from watchline.roads.network import Doubles, Integers, Network, Slots
+from watchline.kernels.arrays import Doubles, Integers, Mask, Small
+from watchline.kernels.compiled import kernel, leaf
+from watchline.simulate.network import Network
 
 # A number of Python or of NumPy.
 Number = Any
@@ -39,19 +38,19 @@ class Arcs(NamedTuple):
     x: Doubles
     y: Doubles
     # The arcs that leave node n are firsts[n] to firsts[n + 1].
-    firsts: Slots
-    heads: Slots
+    firsts: Small
+    heads: Small
     # The same edge in the other direction.
-    mates: Slots
+    mates: Small
     lengths: Doubles
-    codes: Slots
+    codes: Small
     # Coordinate units of a unit of length.
     scales: Doubles
     # The component of each node, its place in it, and the nodes and arcs of each component.
-    components: Slots
-    places: Slots
-    sizes: Slots
-    room: Slots
+    components: Small
+    places: Small
+    sizes: Small
+    room: Small
 
 
 class Trees(NamedTuple):
@@ -59,14 +58,14 @@ class Trees(NamedTuple):
     where g is component × profiles + profile."""
 
     firsts: Integers
-    goals: Slots
-    profiles: Slots
+    goals: Small
+    profiles: Small
     # Seconds of a unit of length, for each profile and class.
     slowness: Doubles
     # The ways of tree t begin at begins[t], one for each place in the component.
     begins: Integers
-    ways: Slots
-    grown: npt.NDArray[np.bool_]
+    ways: Small
+    grown: Mask
 
 
 def arcs_of(network: Network) -> Arcs:
@@ -98,7 +97,7 @@ def arcs_of(network: Network) -> Arcs:
     )
 
 
-def profiles_of(speeds: Doubles) -> tuple[Doubles, Slots]:
+def profiles_of(speeds: Doubles) -> tuple[Doubles, Small]:
     """Seconds of a unit of length for each profile and class, and the profile of each kind.
 
     Speeds are (kinds, classes). The fastest class of a profile has slowness 1: ways depend on
@@ -134,10 +133,8 @@ def planted(
     )
 
 
-@nb.njit(cache=True, nogil=True)
-def _drawn(
-    arcs: Arcs, firsts: Integers, profiles: int, rng: np.random.Generator
-) -> Slots:  # pragma: no cover - compiled
+@kernel
+def _drawn(arcs: Arcs, firsts: Integers, profiles: int, rng: np.random.Generator) -> Small:
     """Distinct nodes of its component for each group: the first of a shuffle that is cut short."""
     ends = np.cumsum(arcs.sizes)
     nodes = np.empty(len(arcs.components), np.int32)
@@ -155,10 +152,8 @@ def _drawn(
     return goals
 
 
-@nb.njit(cache=True, nogil=True)
-def _components(
-    firsts: Slots, heads: Slots
-) -> tuple[Slots, Slots, Slots]:  # pragma: no cover - compiled
+@kernel
+def _components(firsts: Small, heads: Small) -> tuple[Small, Small, Small]:
     count = len(firsts) - 1
     components, places = np.full(count, NOWHERE, np.int32), np.empty(count, np.int32)
     sizes, found = np.empty(count, np.int32), 0
@@ -182,15 +177,13 @@ def _components(
 
 
 @leaf()
-def way(
-    arcs: Arcs, trees: Trees, tree: Number, node: Number
-) -> Number:  # pragma: no cover - compiled
+def way(arcs: Arcs, trees: Trees, tree: Number, node: Number) -> Number:
     """The arc that leads on from the node, or `NOWHERE` at the goal."""
     return trees.ways[trees.begins[tree] + arcs.places[node]]
 
 
-@nb.njit(cache=True, nogil=True)
-def grow(arcs: Arcs, trees: Trees, tree: Number) -> None:  # pragma: no cover - compiled
+@kernel
+def grow(arcs: Arcs, trees: Trees, tree: Number) -> None:
     """Dijkstra from the goal, over arcs backwards; what is in the heap twice is settled once."""
     firsts, heads, lengths, codes = arcs.firsts, arcs.heads, arcs.lengths, arcs.codes
     places, slowness = arcs.places, trees.slowness[trees.profiles[tree]]
@@ -220,9 +213,7 @@ def grow(arcs: Arcs, trees: Trees, tree: Number) -> None:  # pragma: no cover - 
 
 
 @leaf()
-def _rise(
-    keys: Doubles, nodes: Slots, at: int, key: float, node: int
-) -> None:  # pragma: no cover - compiled
+def _rise(keys: Doubles, nodes: Small, at: int, key: float, node: int) -> None:
     """Put a node into the heap, from its last place upwards."""
     while at > 0:
         above = (at - 1) >> 1
@@ -234,9 +225,7 @@ def _rise(
 
 
 @leaf()
-def _sink(
-    keys: Doubles, nodes: Slots, held: int, key: float, node: int
-) -> None:  # pragma: no cover - compiled
+def _sink(keys: Doubles, nodes: Small, held: int, key: float, node: int) -> None:
     """Put a node into the heap of so many, from its empty top downwards."""
     at = 0
     while True:

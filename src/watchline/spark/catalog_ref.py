@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,16 @@ class CatalogRef:
     catalog_id: str = ""
     storage_options: tuple[tuple[str, str], ...] = ()
     statements: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(catalog: Catalog) -> CatalogRef:
+        """How other processes find an open catalog."""
+        if catalog.uri is None:
+            return CatalogRef(statements=catalog.statements())
+        # Workers may have another working folder.
+        uri = catalog.uri if catalog.folder is None else os.path.abspath(catalog.folder)
+        options = tuple(sorted((catalog.storage_options or {}).items()))
+        return CatalogRef(uri, catalog.id, options)
 
     def as_json(self) -> list[Any]:
         return [self.uri, self.catalog_id, self.storage_options, self.statements]

@@ -37,8 +37,11 @@ def _installed_first() -> None:
 
 _installed_first()
 
-import watchline.spark.joining  # noqa: E402
-import watchline.spark.merging  # noqa: E402, F401  (and all that they need)
+import watchline.spark.joining.route  # noqa: E402
+import watchline.spark.joining.shard  # noqa: E402
+import watchline.spark.matching  # noqa: E402
+import watchline.spark.shard_task  # noqa: E402
+import watchline.spark.tracking.merge  # noqa: E402, F401  (and all that they need)
 
 if __name__ == "__main__":
     from pyspark.daemon import manager

@@ -59,8 +59,8 @@ class ErrorOutput(threading.Thread):
     def last_lines(self) -> str:
         """What was said before the JVM went, without the chatter."""
         self.join(_SECONDS)
-        told = [line.decode(errors="replace").strip() for line in self._last]
-        return "; ".join(line for line in told if line and not _CHATTER.match(line.encode()))
+        lines = [line.decode(errors="replace").strip() for line in self._last]
+        return "; ".join(line for line in lines if line and not _CHATTER.match(line.encode()))
 
 
 def launch(settings: dict[str, str]) -> tuple[Any, ErrorOutput]:

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from watchline import errors
 from watchline.catalog import Catalog
-from watchline.config import Job, Source
+from watchline.config import Job, SourceConfig
 from watchline.errors import (
     CatalogError,
     EngineError,
@@ -30,21 +30,23 @@ from watchline.errors import (
 )
 from watchline.formats import NEED_SCHEMA
 from watchline.model import Keep, Stream
-from watchline.preflight import mark_sink, write_mark
-from watchline.spark.dataframe import changes_of, matches_of
-from watchline.spark.frames import check_schema, checked_shards, partitions, quoted
-from watchline.spark.joined import joins_of
+from watchline.preflight import check_remote_sink, mark_sink, write_mark
+from watchline.spark.frame_checks import check_schema, quoted
+from watchline.spark.joining.driver import joins_of
+from watchline.spark.matching import matches_of
 from watchline.spark.observing import counters
+from watchline.spark.shard_job import checked_shards, partitions_for
+from watchline.spark.tracking.driver import changes_of
 
 
 @dataclass(frozen=True)
-class Progress:
+class BatchProgress:
     """What one micro-batch did."""
 
     batch: int
     rows: int
     # Matches, changes or pairs, whichever the job emits.
-    found: int
+    results: int
     seconds: float
     # All counters of the batch.
     metrics: dict[str, Any]
@@ -83,7 +85,7 @@ def translated(error: Exception) -> WatchlineError:
     return EngineError(f"Spark refuses: {(lines or [type(error).__name__])[0][:500]}")
 
 
-def read(spark: SparkSession, source: Source, stream: Stream, streaming: bool) -> DataFrame:
+def read(spark: SparkSession, source: SourceConfig, stream: Stream, streaming: bool) -> DataFrame:
     reader: Any = spark.readStream if streaming else spark.read
     reader = reader.format(source.format).options(**_texts(source.options))
     if source.schema or source.format in NEED_SCHEMA:
@@ -97,11 +99,13 @@ def start(spark: SparkSession, job: Job, catalog: Catalog | None = None) -> Any:
     opened = catalog or Catalog(job.catalog, create=False)
     # What the source cannot give is refused before the checkpoint is made.
     frames = _frames(spark, job, opened, streaming=True)
+    for note in check_remote_sink(job, lambda folder: _names_in(spark, folder)):
+        warnings.warn(note, WatchlineWarning, stacklevel=2)
     shards = claim_checkpoint(job, opened, checked_shards(None, spark))
     mark_sink(job)
-    with clear_errors(), partitions(spark, shards):
-        found = _with_kept_columns(job, lambda every: _found(job, opened, frames, shards, every))
-        writer = found.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
+    with clear_errors(), partitions_for(spark, shards):
+        result = _with_kept_columns(job, lambda every: _result(job, opened, frames, shards, every))
+        writer = result.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
         if job.checkpoint:
             writer = writer.option("checkpointLocation", job.checkpoint)
         if job.sink.format == "memory":
@@ -111,6 +115,17 @@ def start(spark: SparkSession, job: Job, catalog: Catalog | None = None) -> Any:
         elif job.trigger:
             writer = writer.trigger(processingTime=job.trigger)
         return writer.start(job.sink.path) if job.sink.path else writer.start()
+
+
+def _names_in(spark: SparkSession, folder: str) -> list[str]:
+    """The names of the files in a folder that Hadoop can list, none if there is no such folder."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(folder)
+    with clear_errors():
+        system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        if not system.exists(path):
+            return []
+        return [status.getPath().getName() for status in system.listStatus(path)]
 
 
 def _frames(
@@ -126,7 +141,7 @@ def _frames(
     return frames
 
 
-def _found(
+def _result(
     job: Job,
     catalog: Catalog,
     frames: dict[str, DataFrame],
@@ -143,38 +158,38 @@ def _found(
     return changes_of(frames[job.stream], catalog, job.stream, shards, state, keep, every)
 
 
-def _with_kept_columns(job: Job, found: Callable[[bool], DataFrame]) -> DataFrame:
+def _with_kept_columns(job: Job, result_of: Callable[[bool], DataFrame]) -> DataFrame:
     """The result with the columns that its checkpoint began with: queries that came since may have
     other SELECT lists, and a sink has one schema."""
     if not job.checkpoint:
-        return found(False)
+        return result_of(False)
     if "://" in job.checkpoint:
         # No mark is kept there, and a restart must not choose other columns: all come out.
-        return found(job.emit != "matches")
+        return result_of(job.emit != "matches")
     mark = os.path.join(job.checkpoint, "watchline-columns")
     begun = os.path.isdir(os.path.join(job.checkpoint, "offsets"))
     if not begun or not os.path.exists(mark):
         # Until there were marks, changes and joins came with all columns.
-        made = found(begun and job.emit != "matches")
+        made = result_of(begun and job.emit != "matches")
         write_mark(mark, json.dumps(made.columns))
         return made
     with open(mark, encoding="ascii") as file:
         columns = json.load(file)
-    made = found(True)
+    made = result_of(True)
     if gone := [name for name in columns if name not in made.columns]:
         raise InvalidState(
             f"the result of the checkpoint {job.checkpoint} has a column {gone[0]!r}, which the"
             " stream has no more: declare it as it was, or start with a new checkpoint"
         )
-    _warn_of_other_columns(columns, found)
+    _warn_of_other_columns(columns, result_of)
     return made.select(*map(quoted, columns))
 
 
-def _warn_of_other_columns(columns: list[str], found: Callable[[bool], DataFrame]) -> None:
+def _warn_of_other_columns(columns: list[str], result_of: Callable[[bool], DataFrame]) -> None:
     """Tell if the queries of now select other columns than the checkpoint keeps."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WatchlineWarning)
-        selected = found(False).columns
+        selected = result_of(False).columns
     if selected != columns:
         message = (
             f"the checkpoint keeps the columns that it began with ({', '.join(columns)}), and"
@@ -233,29 +248,29 @@ def replay(spark: SparkSession, job: Job, catalog: Catalog | None = None) -> dic
     opened = catalog or Catalog(job.catalog, create=False)
     frames = _frames(spark, job, opened, streaming=False)
     with clear_errors():
-        found = _found(job, opened, frames, job.shards or None)
+        result = _result(job, opened, frames, job.shards or None)
         if job.sink.format == "console":
             # All of it first: counters are those of the first action, and `show` reads a part.
-            found.cache().count()
-            found.show(20, truncate=False)
+            result.cache().count()
+            result.show(20, truncate=False)
         else:
-            writer = found.write.format(job.sink.format).options(**_texts(job.sink.options))
+            writer = result.write.format(job.sink.format).options(**_texts(job.sink.options))
             writer = writer.mode("errorifexists")
             writer.save(job.sink.path) if job.sink.path else writer.save()
-        return counters(found)
+        return counters(result)
 
 
-def progress(query: Any, after: int) -> list[Progress]:
+def progress(query: Any, after: int) -> list[BatchProgress]:
     """What the batches after this one did, as far as Spark still tells."""
     done = []
     for p in query.recentProgress:
         if p["batchId"] > after and p["numInputRows"] > 0:
             observed = p["observedMetrics"].get("watchline")
             metrics = observed.asDict() if observed else {}
-            found = next((metrics[n] for n in ("matches", "changes", "pairs") if n in metrics), 0)
+            results = next((metrics[n] for n in ("matches", "changes", "pairs") if n in metrics), 0)
             rows = metrics.get("rows", p["numInputRows"]) or 0
             seconds = p["durationMs"].get("triggerExecution", 0) / 1e3
-            done.append(Progress(p["batchId"], rows, found or 0, seconds, metrics))
+            done.append(BatchProgress(p["batchId"], rows, results or 0, seconds, metrics))
     return done
 
 

@@ -3,7 +3,7 @@
 A task's counters are JSON in the column `COUNTS`, in a row that has nothing else or beside a packed
 binary. `Observed.over` lets Spark combine those of all tasks of a batch (`DataFrame.observe`) on
 their way to where these rows are removed. A streaming result has them in each batch's
-`observedMetrics["watchline"]`; of a batch result `wl.counters` tells them.
+`observedMetrics["watchline"]`; `wl.counters` gives those of a batch result.
 """
 
 from __future__ import annotations
@@ -19,24 +19,27 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as fn
+from pyspark.sql import types as st
 
 from watchline.errors import EngineError, SchemaMismatch
-from watchline.spark.counting import BY_REASON, COUNTS
+from watchline.spark.batch_counters import BY_REASON, COUNTS
 from watchline.spark.worker import keep
 
+# The column of counters, for results that are not packed.
+COUNTS_FIELD = st.StructField(COUNTS, st.StringType())
 # What users look up in a stream's progress.
 NAME = "watchline"
 # Observations of batch results that are remembered, the newest ones.
 REMEMBERED = 1_000
-# Spark tells of an action after its end: so many seconds are waited for what it has still to tell.
+# Spark's listeners hear of an action after its end: for so many seconds their news is waited for.
 PATIENCE = 10.0
 _observations: dict[str, tuple[Observation, int]] = {}
-# Of a batch result: how many tasks have begun, and how many have told their counters.
-_BEGUN, _TOLD = "begun", "told"
+# Of a batch result: how many tasks have begun, and how many have sent their counters.
+_BEGUN, _ENDED = "begun", "ended"
 
 
 @dataclass(frozen=True)
-class Kinds:
+class CounterKinds:
     """The names of counters, by how those of several tasks become one."""
 
     sums: tuple[str, ...]
@@ -83,10 +86,10 @@ class Observed:
     """How the counters of one result are observed.
 
     `known` is what counts where no task says anything; `name` is for a stream's progress. In a
-    batch `tasks` of them tell their counters; where this is 0, every task says when it begins.
+    batch so many `tasks` send their counters; where this is 0, every task says when it begins.
     """
 
-    kinds: Kinds
+    kinds: CounterKinds
     known: Mapping[str, int]
     name: str = NAME
     tasks: int = 0
@@ -100,12 +103,17 @@ class Observed:
         # A batch plan may have any number of results in it, and their names must differ.
         name = f"{NAME}-{uuid.uuid4().hex}"
         observation, _ = keep(_observations, name, (Observation(name), self.tasks), REMEMBERED)
-        has_counters, is_told = fn.col(COUNTS).isNotNull(), fn.col(f"{COUNTS}.rows").isNotNull()
+        has_counters, is_ended = fn.col(COUNTS).isNotNull(), fn.col(f"{COUNTS}.rows").isNotNull()
         columns += [
-            fn.count_if(has_counters & ~is_told).alias(_BEGUN),
-            fn.count_if(has_counters & is_told).alias(_TOLD),
+            fn.count_if(has_counters & ~is_ended).alias(_BEGUN),
+            fn.count_if(has_counters & is_ended).alias(_ENDED),
         ]
         return parsed.observe(observation, *columns)
+
+
+def without_counts(counted: DataFrame) -> DataFrame:
+    """The rows of the result alone, without those that have nothing but counters."""
+    return counted.where(fn.col(COUNTS).isNull()).drop(COUNTS)
 
 
 def with_counters(result: DataFrame) -> DataFrame:
@@ -137,9 +145,9 @@ def counters(result: DataFrame) -> dict[str, Any]:
             "there are no counters yet: run an action on the DataFrame first, as collect or write"
         )
     found: dict[str, Any] = dict(observation.get)
-    begun, told = found.pop(_BEGUN), found.pop(_TOLD)
+    begun, ended = found.pop(_BEGUN), found.pop(_ENDED)
     # Where there is no input at all no task runs, and there is nothing to tell.
-    if 0 < told < tasks or (not tasks and told < begun):
+    if 0 < ended < tasks or (not tasks and ended < begun):
         raise EngineError(
             "the first action read a part of the result (show, take or limit), so that its"
             " counters are not known: make the result anew, and collect, count or write it first"

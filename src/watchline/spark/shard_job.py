@@ -1,6 +1,15 @@
-"""What `wl.matches`, `wl.changes` and `wl.joins` do alike on the driver.
+"""The driver's plan of an operator over shards: what `wl.changes` and `wl.joins` share.
 
-Catalogs and DataFrames that users give are checked; new versions of a catalog start batches.
+    rows of each stream            and rows that announce new versions of the catalog
+      -> RouteTask                 accepts rows, packs them by shard, ends with ticks (routing.py)
+      -> shuffle by shard          each shard in a partition of its own
+      -> ShardTask                 a shard's rows go through its engine (shard_task.py)
+      -> counters are observed     (observing.py)
+      -> UnpackTask                rows of the result (wire.py)
+
+Batch and streaming DataFrames take the same way, but for who calls the engine and for the state. A
+caller gives the routers and the `ShardOperator`. Where parcels need a further step, as the merge of
+changes does, the caller adds it after the shards.
 """
 
 from __future__ import annotations
@@ -8,39 +17,30 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
 from os import PathLike, fspath
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 from pyspark.version import __version__
 
-from watchline.catalog import Catalog
+from watchline.clock import micros_now
 from watchline.config import MAX_SHARDS
-from watchline.errors import EngineError, InvalidQuery, SchemaMismatch, WatchlineWarning
-from watchline.evaluate import check_columns
-from watchline.model import Attribute, Stream, Type
-from watchline.spark.place import CatalogRef
-from watchline.spark.routing import NOW, WAKE
+from watchline.errors import EngineError, InvalidQuery, WatchlineWarning
+from watchline.spark.catalog_ref import CatalogRef
+from watchline.spark.observing import Observed, with_counters
+from watchline.spark.routing import NOW, WAKE, Router, RouteTask
+from watchline.spark.shard_state import STATE_DDL
+from watchline.spark.shard_task import ShardOperator, ShardTask
 from watchline.spark.supported import can_wake
+from watchline.spark.wire import SENT_DDL, UnpackTask
 
-_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType)
-_FITS: dict[Type, tuple[type[st.DataType], ...]] = {
-    Type.DOUBLE: (st.DoubleType, st.FloatType, *_INTEGERS),
-    Type.BIGINT: (st.LongType, *_INTEGERS),
-    Type.STRING: (st.StringType,),
-    Type.BOOLEAN: (st.BooleanType,),
-    Type.TIMESTAMP: (st.TimestampType, st.TimestampNTZType),
-}
-SPARK: dict[Type, st.DataType] = {
-    Type.DOUBLE: st.DoubleType(),
-    Type.BIGINT: st.LongType(),
-    Type.STRING: st.StringType(),
-    Type.BOOLEAN: st.BooleanType(),
-    Type.TIMESTAMP: st.TimestampType(),
-}
 PARTITIONS = "spark.sql.shuffle.partitions"
 _WAITS = (
     f"PySpark {__version__} cannot start a batch when the catalog changes: a query that is"
@@ -48,9 +48,60 @@ _WAITS = (
 )
 
 
-def check_frame(df: object) -> None:
-    if not isinstance(df, DataFrame):
-        raise SchemaMismatch(f"rows come as a Spark DataFrame, not as {type(df).__name__}")
+@dataclass(frozen=True)
+class ShardJob:
+    """One call of an operator. `version` is the catalog's newest, which is that of a batch; a
+    stream starts there. `folder` has the files of large states."""
+
+    ref: CatalogRef
+    version: int
+    shards: int
+    folder: str | None
+
+    def sent(
+        self,
+        rows: Sequence[DataFrame],
+        routers: Sequence[Router],
+        operator: ShardOperator[Any],
+        stacklevel: int,
+    ) -> DataFrame:
+        """What the shards send, in the columns of `wire.SENT`, for the rows of each stream and the
+        routers of these. A checkpoint knows its sources by their order."""
+        streaming = rows[0].isStreaming
+        fixed, now = (None, None) if streaming else (self.version, micros_now())
+        if streaming:
+            rows = self._with_batch_marks(rows, stacklevel + 1)
+        routed = [
+            of.mapInArrow(RouteTask(self.ref, fixed, now, router), router.ddl)
+            for of, router in zip(rows, routers, strict=True)
+        ]
+        task = ShardTask(self.ref, self.shards, fixed, self.folder, operator)
+        grouped = by_shard(reduce(DataFrame.union, routed), self.shards)
+        if streaming:
+            return grouped.applyInPandasWithState(
+                task.stream_batch, SENT_DDL, STATE_DDL, "append", "NoTimeout"
+            )
+        # Spark counts the arguments of a method wrongly.
+        return grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
+
+    def _with_batch_marks(self, rows: Sequence[DataFrame], stacklevel: int) -> list[DataFrame]:
+        """Streaming rows, with what their routers need to know of a batch: new versions start one,
+        and without a catalog to pin a clock in Spark's own time is taken."""
+        if self.ref.uri is None:
+            return [with_time(of) for of in rows]
+        return [with_versions(rows[0], self.ref, self.version, stacklevel + 1), *rows[1:]]
+
+
+def unpacked_rows(
+    sent: DataFrame, observed: Observed, columns: pa.Schema, schema: st.StructType
+) -> DataFrame:
+    """The rows of the result from what the shards send; the counters are observed on the way.
+    `columns` and `schema` are the same columns in Arrow's and in Spark's types."""
+    counted = observed.over(sent).select("packed")
+    return with_counters(counted.mapInArrow(UnpackTask(columns), schema))
+
+
+# --- shards and partitions
 
 
 def checked_shards(shards: int | None, spark: SparkSession) -> int:
@@ -85,7 +136,7 @@ def by_shard(routed: DataFrame, shards: int) -> GroupedData:
 
 
 @contextmanager
-def partitions(spark: SparkSession, shards: int) -> Iterator[None]:
+def partitions_for(spark: SparkSession, shards: int) -> Iterator[None]:
     """A session with as many shuffle partitions as shards. A query that is started meanwhile keeps
     the number; the session has its own again afterwards."""
     before = spark.conf.get(PARTITIONS)
@@ -105,16 +156,29 @@ def check_alone(df: DataFrame) -> None:
         )
 
 
-def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
+def state_folder(folder: str | PathLike[str] | None) -> str | None:
+    """The user's folder for large states, as workers find it: they may have another working
+    folder."""
+    if folder is None:
+        return None
+    if not isinstance(folder, (str, PathLike)):
+        raise InvalidQuery(f"state is a folder, not {folder!r}")
+    return fspath(folder) if "://" in fspath(folder) else os.path.abspath(folder)
+
+
+# --- what a router needs to know of a micro-batch
+
+
+def with_versions(rows: DataFrame, ref: CatalogRef, version: int, stacklevel: int) -> DataFrame:
     """The rows, and one more for each new version of the catalog: it starts a batch.
 
     On a PySpark that cannot do this a new version waits for the next rows.
     """
     marked = rows.withColumn(WAKE, fn.lit(None).cast("long"))
     if not can_wake():
-        warnings.warn(_WAITS, WatchlineWarning, stacklevel=4)
+        warnings.warn(_WAITS, WatchlineWarning, stacklevel=stacklevel + 1)
         return marked
-    from watchline.spark.versions import VersionSource
+    from watchline.spark.version_source import VersionSource
 
     spark = rows.sparkSession
     spark.dataSource.register(VersionSource)
@@ -130,36 +194,3 @@ def with_versions(rows: DataFrame, ref: CatalogRef, version: int) -> DataFrame:
 def with_time(rows: DataFrame) -> DataFrame:
     """The rows with Spark's time of their micro-batch: the same when the batch is run again."""
     return rows.withColumn(NOW, fn.current_timestamp())
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def absolute(folder: str | PathLike[str]) -> str:
-    if not isinstance(folder, (str, PathLike)):
-        raise InvalidQuery(f"state is a folder, not {folder!r}")
-    return fspath(folder) if "://" in fspath(folder) else os.path.abspath(folder)
-
-
-def reference(catalog: Catalog) -> CatalogRef:
-    """How workers find the catalog."""
-    if catalog.uri is None:
-        return CatalogRef(statements=catalog.statements())
-    # Workers may have another working folder.
-    uri = catalog.uri if catalog.folder is None else absolute(catalog.folder)
-    options = tuple(sorted((catalog.storage_options or {}).items()))
-    return CatalogRef(uri, catalog.id, options)
-
-
-def check_schema(
-    schema: st.StructType, stream: Stream, own: tuple[str, ...] = ("query_id",)
-) -> None:
-    """Refuse a DataFrame that is not the declared stream, naming all that is wrong."""
-    types = {f.name: f.dataType for f in schema.fields}
-
-    def misfit(attribute: Attribute) -> str | None:
-        found = types[attribute.name]
-        return None if isinstance(found, _FITS[attribute.type]) else found.simpleString()
-
-    check_columns("the DataFrame does", schema.names, misfit, stream, own)

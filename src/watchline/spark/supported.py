@@ -1,6 +1,6 @@
 """Which releases of PySpark Watchline runs on, checked before any module that a release may lack.
 
-`make compat` runs a part of the Spark tests with the lowest and the highest of them.
+`make test-spark` runs a part of the Spark tests with the lowest and the highest of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """New versions of a catalog as a stream of their own, so that a registration starts a batch.
 
-The offset is the version. Which version a batch uses is not said by these rows but pinned when it
-first runs (`pin.py`), since a batch that rows start has a version, too: they only wake the stream.
+The offset is the version. These rows only start a batch. Which version the batch uses is pinned
+when it first runs (`version_pin.py`), since a batch that other rows start has a version, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from watchline.spark.place import CatalogRef
+from watchline.spark.catalog_ref import CatalogRef
 
 
 class VersionSource(DataSource):  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 The first job on a machine needs some hundred kernels, a minute or two of compilation. Without this
 module each worker would compile them in its first batch, all of them the same. `warm_up` starts
-a rehearsal (`tracking/rehearsal.py`) in two processes: one has the job's queries that move or rank,
+a rehearsal (`rehearsal.py`) in two processes: one has the job's queries that move or rank,
 the other those that stay. They run beside the JVM's start; `Warming.wait` shows how far they are.
 A job of kinds of queries that were rehearsed before, with the same code, starts no process.
 
@@ -28,19 +28,18 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from watchline import rehearsal
 from watchline.catalog import Catalog
 from watchline.config import EMITS
 from watchline.errors import InvalidQuery
 from watchline.model import Keep
-from watchline.moving.events import run as a_kernel
-from watchline.spark.frames import reference
-from watchline.spark.place import CatalogRef
+from watchline.proximity import run_events as a_kernel
+from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.share import code_of, digest
-from watchline.tracking import rehearsal
 
 
 @dataclass(frozen=True)
-class Part:
+class RehearsalPart:
     """What one process rehearses: with the queries `ids` and those that came in bulk, or of them
     those that move or rank (`moving`), or the others."""
 
@@ -94,7 +93,10 @@ def warm_up(
         return Warming([], stamp)
     # Queries that move or rank have changes only.
     both = (False, True) if emit == "changes" else (False,)
-    parts = [Part(reference(opened), names, emit, ids, moving, rows, kept) for moving in both]
+    parts = [
+        RehearsalPart(CatalogRef.of(opened), names, emit, ids, moving, rows, kept)
+        for moving in both
+    ]
     return Warming([_Process(part) for part in parts], stamp)
 
 
@@ -175,7 +177,7 @@ class Warming:
 class _Process:
     """One part in a process of its own, and the kernels that it says it compiles."""
 
-    def __init__(self, part: Part):
+    def __init__(self, part: RehearsalPart):
         self.kernels: list[str] = []
         self._errors: list[str] = []
         # It is no part of the terminal's group: Ctrl-C is for the job, which stops this process.
@@ -244,7 +246,7 @@ def _mark(stamp: Path) -> None:
 # --- in the process
 
 
-def main() -> None:
+def rehearse_from_stdin() -> None:
     """Rehearse the part that comes through stdin; say the name of each kernel as it is compiled."""
     from numba.core import event
 
@@ -275,4 +277,4 @@ if __name__ == "__main__":
     # Pickled by the name under which the parent knows it.
     from watchline.spark import warming
 
-    warming.main()
+    warming.rehearse_from_stdin()

@@ -1,40 +1,29 @@
-"""What runs in Spark's Python workers.
+"""What Spark's Python workers keep between tasks, and what a task knows of its batch.
 
-A task gets Arrow batches and gives Arrow batches. Workers are reused, so the matcher of a version
-is kept and moved forward by the commits between; a worker that has none yet builds it.
+Workers are reused, so the catalog and the queries of a stream at a version are kept, and moved
+forward by the commits between; a worker that has none yet builds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
-
-import pyarrow as pa
+from collections.abc import Callable
+from typing import TypeVar
 
 from watchline.catalog import Catalog, Commit, Queries
-from watchline.index.result import one_thread
-from watchline.matching import Base, PairMatcher, matched, prepare
+from watchline.matching import PairMatcher, prepare
 from watchline.model import Stream
-from watchline.spark.counting import COUNTS, COUNTS_TYPE, as_json, counters_alone
-from watchline.spark.place import CatalogRef
+from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.share import shared
-from watchline.tracking import Watcher, prepare_changes
-
-if TYPE_CHECKING:
-    from watchline.spark.pin import Pin
+from watchline.spark.version_pin import Pin, pinned, run_store
+from watchline.tracking import ChangeQueries, prepare_changes
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-# Rows per output batch: large enough for Arrow, small enough for a worker's memory.
-MAX_ROWS = 1_000_000
-
-
 _catalogs: dict[CatalogRef, Catalog] = {}
 _streams: dict[tuple[CatalogRef, str, int], Stream] = {}
 _matchers: dict[tuple[CatalogRef, str], PairMatcher] = {}
-_watchers: dict[tuple[CatalogRef, str], Watcher] = {}
+_queries: dict[tuple[CatalogRef, str], ChangeQueries] = {}
 
 
 # Streams and their queries that a worker keeps; one that served many forgets the oldest.
@@ -55,9 +44,9 @@ def catalog_of(ref: CatalogRef) -> Catalog:
     return keep(_catalogs, ref, ref.open() if found is None else found, KEPT)
 
 
-def stream_of(ref: CatalogRef, stream: str, version: int) -> Stream:
-    """The stream as it is declared at this version; that of an older one is read again and again
-    otherwise."""
+def declared_stream(ref: CatalogRef, stream: str, version: int) -> Stream:
+    """The stream as it is declared at this version. It is kept, because reading an old version
+    replays the catalog's log."""
     found = _streams.get((ref, stream, version))
     if found is None:
         found = catalog_of(ref).stream(stream, version)
@@ -69,35 +58,35 @@ def matcher_of(ref: CatalogRef, stream: str, version: int) -> PairMatcher:
     known = _matchers.get((ref, stream))
     if known is None:
         sources = _base_at(ref, stream, prepare), _changes(ref)
-        known = PairMatcher.from_bases(stream, version, *sources)
+        known = PairMatcher.from_plans(stream, version, *sources)
         keep(_matchers, (ref, stream), known, KEPT)
     known.advance(version)
     return known
 
 
-def watcher_of(ref: CatalogRef, stream: str, version: int) -> Watcher:
-    """The same for changes."""
-    return watcher_from(ref, stream, version, version)
+def queries_at(ref: CatalogRef, stream: str, version: int) -> ChangeQueries:
+    """The worker's own queries that emit changes, at this version."""
+    return queries_from(ref, stream, version, version)
 
 
-def watcher_from(ref: CatalogRef, stream: str, after: int, version: int) -> Watcher:
-    """A watcher that is at version `after` or past it, with the steps from there, but not past
+def queries_from(ref: CatalogRef, stream: str, after: int, version: int) -> ChangeQueries:
+    """The queries at version `after` or past it, with the steps from there, but not past
     `version`."""
-    known = _watchers.get((ref, stream))
+    known = _queries.get((ref, stream))
     if known is None or after < known.oldest or version < known.version:
         sources = _base_at(ref, stream, prepare_changes), _changes(ref)
-        known = Watcher.from_bases(stream, after, *sources)
-        keep(_watchers, (ref, stream), known, KEPT)
+        known = ChangeQueries.from_plans(stream, after, *sources)
+        keep(_queries, (ref, stream), known, KEPT)
     elif known.version < after:
         known.advance(after)
     return known
 
 
 def _base_at(
-    ref: CatalogRef, stream: str, prepared: Callable[[Queries, Stream], Base]
-) -> Callable[[int], Base]:
-    def base_at(version: int) -> Base:
-        def build() -> Base:
+    ref: CatalogRef, stream: str, prepared: Callable[[Queries, Stream], V]
+) -> Callable[[int], V]:
+    def base_at(version: int) -> V:
+        def build() -> V:
             catalog = catalog_of(ref)
             return prepared(catalog.queries(version), catalog.stream(stream, version))
 
@@ -120,14 +109,13 @@ def batch_version(ref: CatalogRef, version: int | None) -> int:
 def batch_pin(ref: CatalogRef, version: int | None, now: int | None = None) -> Pin:
     """As `batch_version`, with the wall clock beside it: `now` for a batch input, and for a stream
     the time that is pinned. Statements have no place for a pin: see `routing.NOW`."""
-    from watchline.spark.pin import Pin, pinned
-
     if ref.uri is None:
         # Statements have one version, and it counts them otherwise than their author did.
         return Pin(catalog_of(ref).version, now)
     if version is not None:
         return Pin(version, now)
-    return pinned(catalog_of(ref), ref.uri, *micro_batch())
+    catalog, (query_id, batch_id) = catalog_of(ref), micro_batch()
+    return pinned(catalog, run_store(catalog, ref.uri, query_id), batch_id)
 
 
 def micro_batch() -> tuple[str, int]:
@@ -141,38 +129,3 @@ def micro_batch() -> tuple[str, int]:
     assert query_id is not None
     assert batch_id is not None
     return query_id, int(batch_id)
-
-
-@dataclass(frozen=True)
-class MatchTask:
-    """The function that `mapInArrow` runs: rows in, `query_id` and the chosen columns out, and at
-    the end one row that has nothing but counters.
-
-    `version` is None for a stream, whose micro-batches each have their own.
-    """
-
-    ref: CatalogRef
-    stream: str
-    columns: tuple[str, ...]
-    version: int | None
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher = matcher_of(self.ref, self.stream, batch_version(self.ref, self.version))
-        seen, schema = 0, None
-        for batch in batches:
-            seen += batch.num_rows
-            if schema is None:
-                of_rows = [batch.schema.field(name) for name in self.columns]
-                schema = pa.schema([("query_id", pa.string()), *of_rows])
-                if self.version is not None:
-                    # `wl.counters` must know whether all tasks of a batch came to their end.
-                    yield counters_alone(pa.array([as_json({})], COUNTS_TYPE), schema)
-            with one_thread():
-                pairs = matcher.match(batch)
-            for start in range(0, len(pairs), MAX_ROWS):
-                piece = matched(pairs.slice(start, MAX_ROWS), batch, self.columns)
-                uncounted = pa.nulls(piece.num_rows, COUNTS_TYPE)
-                yield from piece.append_column(COUNTS, uncounted).to_batches()
-        if schema is not None:
-            counts = as_json({"rows": seen, "unanswered": matcher.unanswered})
-            yield counters_alone(pa.array([counts], COUNTS_TYPE), schema)

@@ -4,7 +4,7 @@ dialect.py    sqlglot dialect: tokens, expressions, limits, errors
 grammar.py    our statements and clauses
 syntax.py     what they say, with places in the text
 bind.py       names, types, defaults: syntax to model
-condition.py  WHERE to disjunctive normal form
+where.py      WHERE to disjunctive normal form
 constants.py  exact constant arithmetic
 geometry.py   WKT and GeoJSON polygons
 """
@@ -28,16 +28,20 @@ from watchline.sql.bind import (
     bind,
 )
 from watchline.sql.dialect import parse
+from watchline.sql.syntax import DropSyntax, QuerySyntax, StreamSyntax
 
 __all__ = [
     "CreateQuery",
     "CreateStream",
     "DropQuery",
     "DropStream",
+    "DropSyntax",
     "ExplainQuery",
+    "QuerySyntax",
     "ShowQueries",
     "ShowStreams",
     "Statement",
+    "StreamSyntax",
     "bind",
     "hint",
     "parse",

@@ -41,7 +41,6 @@ from watchline.model import (
     nearest_double,
 )
 from watchline.names import hint, listing
-from watchline.sql.condition import ConditionBinder
 from watchline.sql.constants import Constant, constant, moment
 from watchline.sql.geometry import polygon
 from watchline.sql.syntax import (
@@ -60,6 +59,7 @@ from watchline.sql.syntax import (
     Word,
     place_of,
 )
+from watchline.sql.where import ConditionBinder
 
 _TYPE_NAMES = {
     **{t.value: t for t in Type},

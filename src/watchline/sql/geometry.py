@@ -11,17 +11,15 @@ import json
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from watchline.errors import InvalidRange
+from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Polygon
 from watchline.sql.syntax import Word
 
 MAX_VERTICES = 10_000
 # Neighbouring edges meet, so some pairs of edges per vertex are normal; a scribble has thousands.
 MAX_PAIRS_PER_VERTEX = 40
-
-Ring = npt.NDArray[np.float64]
 
 
 def polygon(word: Word) -> Polygon:
@@ -130,7 +128,7 @@ def _one_clear_inside(region: Polygon) -> bool:
     return bool(np.isin(total, (0, 1)).all() and (total == 1).any())
 
 
-def _is_tangled(rings: list[Ring]) -> bool:
+def _is_tangled(rings: list[Doubles]) -> bool:
     """Whether so many edges come close to each other that cutting them up would take for ever."""
     import shapely
 
@@ -145,7 +143,7 @@ def _is_tangled(rings: list[Ring]) -> bool:
     return False
 
 
-def _winding(ring: Ring, x: Ring, y: Ring) -> npt.NDArray[np.int64]:
+def _winding(ring: Doubles, x: Doubles, y: Doubles) -> Integers:
     """How often the ring goes around each point, to the left."""
     winding = np.zeros(len(x), dtype=np.int64)
     for (ax, ay), (bx, by) in zip(ring, np.roll(ring, -1, axis=0), strict=True):

@@ -1,29 +1,56 @@
-"""One shard's engines, without Spark: which objects enter and leave which queries, and joins.
+"""One shard's engine of changes, without Spark: which objects enter and leave which queries.
 
-explain.py  the plan of a query, for EXPLAIN
-flips.py    an old row and a new row -> the boxes that hold only one of them
-watcher.py  the EMIT CHANGES queries of a stream, following the catalog
-rows.py     a batch of rows -> accepted ones, in the order in which they count
-changes.py  changes as a table
-blob.py     the state as bytes
-tracker.py  rows and versions -> changes
-joiner.py   rows of several streams and versions -> joined rows
+tracker.py          `wl.Tracker`: rows and versions -> changes
+objects.py          the objects of a shard: their latest rows, and who holds them
+batch.py            one batch: its moves, and what they change
+linked_rows.py      rows in order -> moves
+queries.py          the EMIT CHANGES queries of a stream, following the catalog; shared by shards
+plan.py             queries -> boxes for those that a row alone decides, columns for the others
+ranges.py           an old row and a new row -> the boxes that hold only one of them
+tracked_queries.py  the queries as one tracker has them: version, lives, sizes
+lives.py            when queries begin and end by themselves
+proximity.py        the queries of a tracker that move or rank
+row_operator.py     their operator, for rows and query ids
+filters.py          conditions of these queries
+answers.py          who is in which answer, and the changes between answers
+timeline/           what the k nearest of a shard did, and the merge of all shards
+retention/          which objects are kept, and what is given up under a bound
 """
 
-from watchline.tracking.changes import change_schema, change_table
-from watchline.tracking.joiner import Joiner
-from watchline.tracking.rows import Rejects, accepted
-from watchline.tracking.tracker import Tracker
-from watchline.tracking.watcher import WatchBase, Watcher, prepare_changes
+from watchline.tracking.batch import TimeSpan
+from watchline.tracking.filters import candidates_that_pay, ranges_of
+from watchline.tracking.plan import ChangePlan, prepare_changes
+from watchline.tracking.queries import ChangeQueries
+from watchline.tracking.ranges import GRID, MoveCosts, bordered_runs
+from watchline.tracking.timeline.format import (
+    PLAIN,
+    QUERIES,
+    Timeline,
+    pack_timeline,
+    split_timeline,
+    unpack_timeline,
+)
+from watchline.tracking.timeline.reader import merge_timelines
+from watchline.tracking.tracker import Keeping, Saved, Tracker
 
 __all__ = [
-    "Joiner",
-    "Rejects",
+    "GRID",
+    "PLAIN",
+    "QUERIES",
+    "ChangePlan",
+    "ChangeQueries",
+    "Keeping",
+    "MoveCosts",
+    "Saved",
+    "TimeSpan",
+    "Timeline",
     "Tracker",
-    "WatchBase",
-    "Watcher",
-    "accepted",
-    "change_schema",
-    "change_table",
+    "bordered_runs",
+    "candidates_that_pay",
+    "merge_timelines",
+    "pack_timeline",
     "prepare_changes",
+    "ranges_of",
+    "split_timeline",
+    "unpack_timeline",
 ]

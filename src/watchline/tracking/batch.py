@@ -1,13 +1,12 @@
 """A batch of rows on its way through a tracker: moves, what they enter and leave, and when.
 
 Rows are put in order, and each becomes a *move* from its object's row before it; a time-out is a
-move to nowhere. The watcher says what moves do to queries that a row alone decides, all at once.
-The mover says what they do to queries that move or rank, one after the other.
+move to nowhere. Queries that a row alone decides see all moves at once. Queries that move or rank
+see them one after the other, in the order of time (`row_operator`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,126 +15,31 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.evaluate import Columns
-from watchline.model import Shed, Stream
-from watchline.moving.events import Events
-from watchline.moving.tables import END, FIRST, ROW, TIMEOUT, UNHOLD
+from watchline.kernels.arrays import Integers
+from watchline.matching import is_among
+from watchline.model import Shed
+from watchline.proximity import END, FIRST, UNHOLD, Events
 from watchline.reasons import ENTERED, LEFT, Reason
-from watchline.tracking.changes import change_table
-from watchline.tracking.flips import Moves
-from watchline.tracking.mover import SECOND, Happened, Mover, places
-from watchline.tracking.rows import sequence, stable_order, times_of
-from watchline.tracking.watcher import End, QueryFlips, Term, Watcher, members
-
-Integers = npt.NDArray[np.int64]
+from watchline.rows import Columns, change_table, stable_order
+from watchline.tracking.linked_rows import LinkedRows, both_tables
+from watchline.tracking.lives import End
+from watchline.tracking.objects import Objects
+from watchline.tracking.queries import QueryTransitions
+from watchline.tracking.row_operator import SECOND, ProximityChanges, RowOperator, points_of
+from watchline.tracking.tracked_queries import TrackedQueries
 
 # What ends before the rows of its moment goes before every kind of event.
 BEFORE_ROWS = UNHOLD + 1
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """The oldest and the newest time of the accepted rows of a batch, in all shards."""
 
     oldest: int
     newest: int
 
 
-@dataclass(frozen=True)
-class Known:
-    """What a tracker knows before a batch."""
-
-    stream: Stream
-    objects: pa.Table
-    others: pa.Table
-    newest: int | None
-    births: dict[str, int | None]
-    terms: dict[str, Term]
-    watcher: Watcher
-    mover: Mover | None
-    # How many queries that a row alone decides hold each object; where all are kept, nobody asks.
-    held: Integers
-
-
-class Linked:
-    """The rows of a batch, each with its object's row before it; nothing of the tracker is touched.
-
-    All rows are `rows`: the latest of each known object, then the batch's. A move is from a row to
-    a row, or to none where the object times out; it is told with the row `shown`.
-    """
-
-    def __init__(
-        self,
-        objects: pa.Table,
-        batch: pa.Table,
-        stream: Stream,
-        before: int | None,
-        newest: int | None,
-    ):
-        self._timeout = stream.timeout
-        self.known = objects.num_rows
-        self.rows = _joined(objects, batch)
-        self.times = times_of(self.rows, stream)
-        ids = self.rows[stream.object].chunk(0).dictionary_encode()
-        self.codes = ids.indices.to_numpy().astype(np.int64)
-        # What is known are different objects: their codes count them.
-        self.ids = ids.dictionary
-        self.order = self._in_order(batch, before)
-        # Rows of one object at one moment count by their attributes, not by their places.
-        self.ranks = np.zeros(len(self.times), dtype=np.int64)
-        self.ranks[self.order] = np.arange(1, len(self.order) + 1)
-        self._link(newest)
-
-    def _in_order(self, batch: pa.Table, newest: int | None) -> Integers:
-        """The batch's rows that are not late, as places among all rows, by object and time."""
-        known = self.known
-        mine, times = self.codes[known:], self.times[known:]
-        before = np.full(len(self.ids), FIRST)
-        before[:known] = self.times[:known]
-        late = times < before[mine]
-        if self._timeout is not None and newest is not None:
-            late |= times < back(newest, self._timeout)
-        self.late = int(np.count_nonzero(late))
-        chosen = np.flatnonzero(~late)
-        if self.late:
-            batch = batch.take(pa.array(chosen))
-        order = sequence(mine[chosen], times[chosen], batch)
-        return known + chosen[order]
-
-    def _link(self, newest: int | None) -> None:
-        """Each row's row before it; which rows are their object's last; who has timed out."""
-        codes, times, order, known = self.codes, self.times, self.order, self.known
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = codes[order][1:] != codes[order][:-1]
-        before = np.empty(len(order), dtype=np.int64)
-        before[1:] = order[:-1]
-        mine = codes[order[first]]
-        before[first] = np.where(mine < known, mine, -1)
-        latest = np.full(len(self.ids), -1)
-        latest[:known] = np.arange(known)
-        # Later rows overwrite earlier ones of the same object.
-        latest[codes[order]] = order
-        latest = latest[latest >= 0]
-        gap = np.zeros(len(order), dtype=np.bool_)
-        expired = latest[:0]
-        if self._timeout is not None:
-            gap = (before >= 0) & (times[before] < back(times[order], self._timeout))
-            if newest is not None:
-                over = times[latest] < back(newest, self._timeout)
-                expired, latest = latest[over], latest[~over]
-        self.kept, self.expired = latest, expired
-        gone = np.concatenate([before[gap], expired])
-        none = np.full(len(gone), -1)
-        self.moves = Moves(
-            np.concatenate([np.where(gap, -1, before), gone]), np.concatenate([order, none])
-        )
-        # The row that a move is told with: the object's latest.
-        self.shown = np.concatenate([order, gone])
-        timeouts = times[gone] + (self._timeout or 0)
-        self.when = np.concatenate([times[order], timeouts])
-        self.kind = np.repeat([ROW, TIMEOUT], [len(order), len(gone)])
-
-
-class _Events(NamedTuple):
+class _MoveEvents(NamedTuple):
     """Who, what kind, when, the rank among its object's rows, and the row."""
 
     who: Integers
@@ -145,20 +49,20 @@ class _Events(NamedTuple):
     row: Integers
 
     @staticmethod
-    def of(linked: Linked, slots: Integers, before: int = 0) -> _Events:
+    def of(linked: LinkedRows, slots: Integers, before: int = 0) -> _MoveEvents:
         """The moves of objects that have these slots by their codes."""
         who = slots[linked.codes[linked.shown]]
         rank = linked.ranks[linked.shown]
-        return _Events(who, linked.kind, linked.when, rank, before + linked.shown)
+        return _MoveEvents(who, linked.kind, linked.when, rank, before + linked.shown)
 
     @staticmethod
-    def without_row(kind: int, who: Integers, when: Integers) -> _Events:
+    def without_row(kind: int, who: Integers, when: Integers) -> _MoveEvents:
         n = len(who)
-        return _Events(who, np.full(n, kind), when, np.zeros(n, np.int64), np.full(n, -1))
+        return _MoveEvents(who, np.full(n, kind), when, np.zeros(n, np.int64), np.full(n, -1))
 
 
-class _Found(NamedTuple):
-    """Changes in any order: rows, query ids, signs, times told, reasons, and what sorts them."""
+class _Changes(NamedTuple):
+    """Changes in any order: rows, query ids, signs, times, reasons, and what sorts them."""
 
     row: Integers
     ids: pa.Array
@@ -170,8 +74,8 @@ class _Found(NamedTuple):
     place: Integers
 
 
-class _Ends(NamedTuple):
-    """Answers that end: the object's row then, the time that is told, the query, and whether it
+class _EndedAnswers(NamedTuple):
+    """Answers that end: the object's row then, the time of the change, the query, and whether it
     ends before the rows of that time."""
 
     rows: Integers
@@ -180,43 +84,60 @@ class _Ends(NamedTuple):
     is_before: npt.NDArray[np.bool_]
 
 
-class Batch:
-    """One batch on its way through a tracker, of which only the mover is touched."""
+class ProcessedBatch:
+    """One batch on its way through a tracker, of which only the operator is touched.
 
-    def __init__(self, known: Known, batch: pa.Table, others: pa.Table, span: Span | None):
-        self._known, self._stream = known, known.stream
-        self.newest, self.births = known.newest, dict(known.births)
-        if span is not None:
-            if self.newest is None:
-                # Lives that had no beginning yet begin with the stream's first row.
-                self.births = dict.fromkeys(self.births, span.oldest)
-            self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
-        self._own = self._linked(known.objects, batch)
+    The results are attributes: the changes, and what the tracker has after the batch.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        queries: TrackedQueries,
+        operator: RowOperator | None,
+        batch: pa.Table,
+        others: pa.Table,
+        span: TimeSpan | None,
+    ):
+        self._before, self._stream = objects, objects.stream
+        self._queries, self._terms = queries.in_sizes(), queries.lives.terms
+        self.newest, self.births = objects.newest, dict(queries.lives.births)
+        self._begin(span)
+        self._own = self._linked(objects.rows, batch)
         self._columns = Columns(self._own.rows, self._stream)
         self.late = self._own.late
         self.too_fast = self._too_fast()
         self._over = self._lives_over()
-        self._other = self._linked(known.others, others)
+        self._other = self._linked(objects.others, others)
         own = self._own
-        flips = self._living(known.watcher.flips(self._columns, own.moves))
-        ends = self._ends(flips)
+        transitions = self._living(self._queries.transitions(self._columns, own.moves))
+        ended = self._ended(transitions)
         kept = np.ones(len(own.kept), np.bool_)
         self.held = kept.astype(np.int64)
         if self._stream.retention is not None:
-            self.held = self._held_after(flips, ends.rows)
+            self.held = self._held_after(transitions, ended.rows)
             kept = self.held > 0
-        # Where moves count one by one, all are told in that order.
-        found = []
-        if known.mover is not None:
-            found = [self._moved(known.mover, flips, ends)]
-            kept = self._settled(known.mover)
-        self.changes = self._told([self._flipped(flips, ends), *found])
+        changes = []
+        # Where moves count one by one, all changes come in the operator's order.
+        if operator is not None:
+            changes = [self._moved(operator, transitions, ended)]
+            kept = self._settled(operator)
+        self.changes = self._in_table([self._crossed(transitions, ended), *changes])
         self.births = {name: b for name, b in self.births.items() if name not in self._over}
         self.held = self.held[kept]
         self.let_go = own.rows.take(pa.array(own.kept[~kept]))
         self.came = self._newcomers(kept)
         self.objects = own.rows.take(pa.array(own.kept[kept]))
         self.others = self._other.rows.take(pa.array(self._other.kept))
+
+    def _begin(self, span: TimeSpan | None) -> None:
+        """The newest time after the batch, and lives that begin with its first row."""
+        if span is None:
+            return
+        if self.newest is None:
+            # Lives that had no beginning yet begin with the stream's first row.
+            self.births = dict.fromkeys(self.births, span.oldest)
+        self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
 
     def _newcomers(self, kept: npt.NDArray[np.bool_]) -> pa.Array:
         """The kept objects that were not known before this batch. Object shedding may refuse them;
@@ -227,8 +148,8 @@ class Batch:
         here = own.codes[own.kept[kept]]
         return own.ids.take(pa.array(here[here >= own.known]))
 
-    def _linked(self, objects: pa.Table, batch: pa.Table) -> Linked:
-        return Linked(objects, batch, self._stream, self._known.newest, self.newest)
+    def _linked(self, objects: pa.Table, batch: pa.Table) -> LinkedRows:
+        return LinkedRows(objects, batch, self._stream, self._before.newest, self.newest)
 
     def _too_fast(self) -> int:
         """Rows farther from their object's row before than it can have gone."""
@@ -237,36 +158,37 @@ class Batch:
             return 0
         moved = (old >= 0) & (new >= 0)
         old, new = old[moved], new[moved]
-        points, times = places(self._columns, stream), self._own.times
+        points, times = points_of(self._columns, stream), self._own.times
         with np.errstate(over="ignore", invalid="ignore"):
             gone = np.hypot(*(points[new] - points[old]).T)
             return int(
                 np.count_nonzero(gone > stream.max_speed * (times[new] - times[old]) / SECOND)
             )
 
-    def _held_after(self, flips: QueryFlips, ended: Integers) -> Integers:
+    def _held_after(self, transitions: QueryTransitions, ended: Integers) -> Integers:
         """How many queries that a row alone decides hold each object that has not timed out."""
         own = self._own
         codes, n = own.codes, len(own.ids)
-        more = np.bincount(codes[own.shown[flips.moves]], flips.signs, n).astype(np.int64)
+        shown = codes[own.shown[transitions.moves]]
+        more = np.bincount(shown, transitions.signs, n).astype(np.int64)
         more -= np.bincount(codes[ended], minlength=n)
-        more[: own.known] += self._known.held
+        more[: own.known] += self._before.held
         return more[codes[own.kept]]
 
-    def _flipped(self, flips: QueryFlips, ends: _Ends) -> _Found:
-        """What the queries do that a row alone decides."""
+    def _crossed(self, transitions: QueryTransitions, ended: _EndedAnswers) -> _Changes:
+        """The changes of queries that a row alone decides."""
         own = self._own
-        moves = flips.moves
+        moves, signs = transitions.moves, transitions.signs
         kind, when = own.kind[moves], own.when[moves]
         left = np.array([Reason.EXIT, Reason.EXPIRED])[kind]
-        reasons = np.where(flips.signs > 0, Reason.ENTER, left)
-        n = len(ends.rows)
-        row = np.concatenate([own.shown[moves], ends.rows])
-        when = np.concatenate([when, ends.when])
-        return _Found(
+        reasons = np.where(signs > 0, Reason.ENTER, left)
+        n = len(ended.rows)
+        row = np.concatenate([own.shown[moves], ended.rows])
+        when = np.concatenate([when, ended.when])
+        return _Changes(
             row,
-            pa.concat_arrays([flips.ids, ends.ids]),
-            np.concatenate([flips.signs, np.full(n, -1, np.int8)]),
+            pa.concat_arrays([transitions.ids, ended.ids]),
+            np.concatenate([signs, np.full(n, -1, np.int8)]),
             when,
             np.concatenate([reasons, np.full(n, Reason.DROPPED)]),
             when,
@@ -280,113 +202,120 @@ class Batch:
         own = self._own
         return own.codes[own.shown] * (len(own.ranks) + 1) + own.ranks[own.shown]
 
-    def _told(self, found: list[_Found]) -> pa.Table:
-        joined = _Found(
+    def _in_table(self, pieces: list[_Changes]) -> pa.Table:
+        every = _Changes(
             *(
                 pa.concat_arrays(column)
                 if isinstance(column[0], pa.Array)
                 else np.concatenate(column)
-                for column in zip(*found, strict=True)
+                for column in zip(*pieces, strict=True)
             )
         )
-        order = _in_order(joined)
+        order = _in_order(every)
         return change_table(
             self._stream,
             self._own.rows,
-            joined.row[order],
-            joined.ids.take(pa.array(order)),
-            joined.signs[order],
-            joined.times[order],
-            joined.reasons[order],
+            every.row[order],
+            every.ids.take(pa.array(order)),
+            every.signs[order],
+            every.times[order],
+            every.reasons[order],
         )
 
     # --- queries that move or rank
 
-    def _moved(self, mover: Mover, flips: QueryFlips, let: _Ends) -> _Found:
+    def _moved(
+        self, operator: RowOperator, transitions: QueryTransitions, ended: _EndedAnswers
+    ) -> _Changes:
         """What these do: the moves of all objects, and the ends of queries, one by one."""
         own, other = self._own, self._other
-        self._slots = slots = self._slots_of(mover)
-        shown = _Events.of(own, slots[0]), _Events.of(other, slots[1], len(own.rows))
-        ends = {mover.number(name): end for name, end in self._over.items() if name in mover}
-        over = _Events.without_row(
-            END, np.array(list(ends), np.int64), np.array([e.told for e in ends.values()], np.int64)
-        )
-        is_before = np.array([e.is_before_rows for e in ends.values()], np.bool_)
+        self._slots = slots = self._slots_of(operator)
+        shown = _MoveEvents.of(own, slots[0]), _MoveEvents.of(other, slots[1], len(own.rows))
+        over, is_before = self._ends_in(operator)
         held = np.zeros(0, np.int64)
         if self._stream.retention is not None:
-            let_go = _Events.without_row(UNHOLD, slots[0][own.codes[let.rows]], let.when)
-            over = _Events(*map(np.concatenate, zip(over, let_go, strict=True)))
-            is_before = np.concatenate([is_before, let.is_before])
-            more = np.bincount(flips.moves, flips.signs, len(own.shown)).astype(np.int64)
-            held = self._padded(more, len(other.shown) + len(over.who))
+            let_go = _MoveEvents.without_row(UNHOLD, slots[0][own.codes[ended.rows]], ended.when)
+            over = _MoveEvents(*map(np.concatenate, zip(over, let_go, strict=True)))
+            is_before = np.concatenate([is_before, ended.is_before])
+            more = np.bincount(transitions.moves, transitions.signs, len(own.shown))
+            held = self._padded(more.astype(np.int64), len(other.shown) + len(over.who))
         who, kind, when, rank, rows = (
             np.concatenate(column).astype(np.int64) for column in zip(*shown, over, strict=True)
         )
         n = len(over.who)
         objects = len(who) - n
-        label = np.append(mover.labels(who[:objects].astype(np.int32)), who[objects:])
+        label = np.append(operator.labels(who[:objects].astype(np.int32)), who[objects:])
         turn = kind.copy()
         turn[objects:][is_before] -= BEFORE_ROWS
         order = np.lexsort((rank, label, turn, when))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         self._place = place[: len(own.shown)]
-        every = _joined(own.rows, other.rows) if len(other.rows) else own.rows
+        every = both_tables(own.rows, other.rows) if len(other.rows) else own.rows
         shown_rows = Columns(every, self._stream).take(rows[:objects])
-        mover.place_others(len(own.rows))
-        bits, values = mover.ask(shown_rows)
-        happened = mover.run(
+        operator.place_others(len(own.rows))
+        bits, values = operator.filter_columns(shown_rows)
+        nearby = operator.run(
             Events(
                 kind[order].astype(np.int8),
                 when[order],
                 who[order],
-                self._padded(places(shown_rows, self._stream), n)[order],
+                self._padded(points_of(shown_rows, self._stream), n)[order],
                 rows[order],
                 self._padded(bits, n)[order],
                 self._padded(values, n)[order],
                 held[order] if len(held) else held,
             ),
             every,
-            self._known.newest,
+            self._before.newest,
         )
-        return self._as_found(happened, kind[order], when[order])
+        return self._nearby(nearby, kind[order], when[order])
 
-    def _settled(self, mover: Mover) -> npt.NDArray[np.bool_]:
+    def _ends_in(self, operator: RowOperator) -> tuple[_MoveEvents, npt.NDArray[np.bool_]]:
+        """The ends of the operator's queries in this batch, and which come before the rows of their
+        moment."""
+        ends = {operator.number(name): e for name, e in self._over.items() if name in operator}
+        times = np.array([end.time for end in ends.values()], np.int64)
+        over = _MoveEvents.without_row(END, np.array(list(ends), np.int64), times)
+        return over, np.array([end.is_before_rows for end in ends.values()], np.bool_)
+
+    def _settled(self, operator: RowOperator) -> npt.NDArray[np.bool_]:
         """Which objects that have not timed out are kept; the others give back their slots."""
         (own, other), (mine, others) = (self._own, self._other), self._slots
         slots = mine[own.codes[own.kept]]
-        kept = mover.is_here(slots)
+        kept = operator.is_here(slots)
         gone = [mine[own.codes[own.expired]], others[other.codes[other.expired]], slots[~kept]]
-        mover.settle(slots[kept], np.concatenate(gone), others[other.codes[other.kept]])
+        operator.settle(slots[kept], np.concatenate(gone), others[other.codes[other.kept]])
         return kept
 
     @staticmethod
     def _padded(lines: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
         return np.concatenate([lines, np.zeros((more, *lines.shape[1:]), lines.dtype)])
 
-    def _slots_of(self, mover: Mover) -> tuple[Integers, Integers]:
+    def _slots_of(self, operator: RowOperator) -> tuple[Integers, Integers]:
         """The slots of the objects of a batch by their codes, own and others'."""
-        found = []
+        sides = []
         for linked, known, mine in (
-            (self._own, mover.slots, True),
-            (self._other, mover.other_slots, False),
+            (self._own, operator.slots, True),
+            (self._other, operator.other_slots, False),
         ):
             slots = np.full(len(linked.ids), -1)
             slots[: linked.known] = known
             # Of some all rows were late.
             new = np.unique(linked.codes[linked.order])
             new = new[new >= linked.known]
-            slots[new] = mover.enrol(linked.ids.take(pa.array(new)), mine)
-            found.append(slots)
-        return found[0], found[1]
+            slots[new] = operator.enrol(linked.ids.take(pa.array(new)), mine)
+            sides.append(slots)
+        return sides[0], sides[1]
 
-    def _as_found(self, happened: Happened, kind: Integers, when: Integers) -> _Found:
-        event, ids, signs, row, fresh = happened
+    def _nearby(self, nearby: ProximityChanges, kind: Integers, when: Integers) -> _Changes:
+        """The changes of queries that move or rank."""
+        event, ids, signs, row, fresh = nearby
         kind, when = kind[event], when[event]
         entered = np.where(fresh, Reason.REGISTERED, np.array(ENTERED)[kind])
         left = np.array(LEFT)[kind]
-        newest = FIRST if self._known.newest is None else self._known.newest
-        return _Found(
+        newest = FIRST if self._before.newest is None else self._before.newest
+        return _Changes(
             row,
             ids,
             signs,
@@ -403,20 +332,20 @@ class Batch:
         """When a living query ends."""
         birth = self.births[query_id]
         assert birth is not None
-        return self._known.terms[query_id].end(birth)
+        return self._terms[query_id].end(birth)
 
-    def _living(self, flips: QueryFlips) -> QueryFlips:
+    def _living(self, transitions: QueryTransitions) -> QueryTransitions:
         """Without what queries would do after their life."""
-        timed = np.flatnonzero(flips.mortal)
+        timed = np.flatnonzero(transitions.mortal)
         if not len(timed):
-            return flips
-        kept = np.ones(len(flips.moves), dtype=np.bool_)
-        coded = flips.ids.take(pa.array(timed)).dictionary_encode()
+            return transitions
+        kept = np.ones(len(transitions.moves), dtype=np.bool_)
+        coded = transitions.ids.take(pa.array(timed)).dictionary_encode()
         names = coded.dictionary.to_pylist()
         lasts = [self._end_of(i).last if i in self.births else FIRST for i in names]
         last = np.array(lasts, dtype=np.int64)
-        kept[timed] = self._own.when[flips.moves[timed]] <= last[coded.indices.to_numpy()]
-        return flips.chosen(kept)
+        kept[timed] = self._own.when[transitions.moves[timed]] <= last[coded.indices.to_numpy()]
+        return transitions.chosen(kept)
 
     def _lives_over(self) -> dict[str, End]:
         """The queries whose life ends in this batch, and when."""
@@ -425,48 +354,48 @@ class Batch:
         ends = {name: self._end_of(name) for name in self.births}
         return {name: end for name, end in ends.items() if end.last < self.newest}
 
-    def _ends(self, flips: QueryFlips) -> _Ends:
+    def _ended(self, transitions: QueryTransitions) -> _EndedAnswers:
         """The objects in answers that end in this batch.
 
-        Members are those of before the batch and what the batch's flips made of them.
+        Members are those of before the batch and what its transitions made of them.
         """
         over, own = self._over, self._own
         if not over:
             none = np.empty(0, np.int64)
-            return _Ends(none, none, pa.array([], pa.string()), none.astype(np.bool_))
+            return _EndedAnswers(none, none, pa.array([], pa.string()), none.astype(np.bool_))
         names = list(over)
         numbers = {name: k for k, name in enumerate(names)}
         wanted = pa.array(names, pa.string())
         mine = self._columns.take(np.arange(own.known))
         rows, queries = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for base in self._known.watcher.among(names):
-            found, which = members(base, mine)
-            rows.append(found)
-            ids = base.plan.ids.take(pa.array(which)).to_pylist()
+        for part in self._queries.among(names):
+            members, which = part.members(mine)
+            rows.append(members)
+            ids = part.plan.ids.take(pa.array(which)).to_pylist()
             queries.append(np.array([numbers[i] for i in ids], dtype=np.int64))
-        chosen = np.flatnonzero(pc.is_in(flips.ids, wanted).to_numpy(zero_copy_only=False))
-        moves = flips.moves[chosen]
+        chosen = np.flatnonzero(is_among(transitions.ids, wanted))
+        moves = transitions.moves[chosen]
         changed = own.shown[moves]
         started = np.concatenate(rows)
         code = np.concatenate([own.codes[started], own.codes[changed]])
         which = np.concatenate(
-            [*queries, pc.index_in(flips.ids.take(pa.array(chosen)), wanted).to_numpy()]
+            [*queries, pc.index_in(transitions.ids.take(pa.array(chosen)), wanted).to_numpy()]
         ).astype(np.int64)
         when = np.concatenate([np.full(len(started), FIRST), own.when[moves]])
         kind = np.concatenate([np.zeros(len(started), np.int64), own.kind[moves]])
         place = own.ranks[np.concatenate([started, changed])]
-        sign = np.concatenate([np.ones(len(started), np.int8), flips.signs[chosen]])
+        sign = np.concatenate([np.ones(len(started), np.int8), transitions.signs[chosen]])
         # The last of each object and query, in the order of events, tells who is a member.
         order = np.lexsort((sign, place, kind, when, which, code))
         key = code[order] * len(names) + which[order]
         last = np.append(key[1:] != key[:-1], True)[: len(order)]
         inside = order[last & (sign[order] > 0)]
-        last, told = np.array([over[name] for name in names], dtype=np.int64)[which[inside]].T
-        return _Ends(
+        last, time = np.array([over[name] for name in names], dtype=np.int64)[which[inside]].T
+        return _EndedAnswers(
             self._row_at(code[inside], last),
-            told,
+            time,
             wanted.take(pa.array(which[inside])),
-            last < told,
+            last < time,
         )
 
     def _row_at(self, codes: Integers, moments: Integers) -> Integers:
@@ -477,18 +406,18 @@ class Batch:
         width = len(ranks) + 1
         keys = own * width + place
         upto = np.searchsorted(ranks, moments, side="right")
-        found = np.searchsorted(keys, codes * width + upto) - 1
-        inside = (found >= 0) & (own[np.maximum(found, 0)] == codes) if len(own) else found >= 0
-        return np.where(inside, order[np.maximum(found, 0)] if len(order) else -1, codes)
+        at = np.searchsorted(keys, codes * width + upto) - 1
+        inside = (at >= 0) & (own[np.maximum(at, 0)] == codes) if len(own) else at >= 0
+        return np.where(inside, order[np.maximum(at, 0)] if len(order) else -1, codes)
 
 
-def _in_order(found: _Found) -> Integers:
+def _in_order(changes: _Changes) -> Integers:
     """By time, kind, place and sign. Where most moments have one move alone, that is by time and
     sign with some exceptions: these are sorted again."""
-    order = np.concatenate([np.flatnonzero(found.signs < 0), np.flatnonzero(found.signs > 0)])
-    order = order[stable_order(found.when[order])]
+    order = np.concatenate([np.flatnonzero(changes.signs < 0), np.flatnonzero(changes.signs > 0)])
+    order = order[stable_order(changes.when[order])]
     when, kind, place, sign = (
-        column[order] for column in (found.when, found.kind, found.place, found.signs)
+        column[order] for column in (changes.when, changes.kind, changes.place, changes.signs)
     )
     moment = when[1:] == when[:-1]
     alike = kind[1:] == kind[:-1]
@@ -503,17 +432,3 @@ def _in_order(found: _Found) -> Integers:
     again = np.lexsort((sign[places], place[places], kind[places], when[places]))
     order[places] = order[places[again]]
     return order
-
-
-def back(times: Any, interval: int) -> Any:
-    """So much earlier, but not before the first moment there is."""
-    return np.maximum(times, FIRST + interval) - interval
-
-
-def _joined(objects: pa.Table, batch: pa.Table) -> pa.Table:
-    """Both tables, each column in one piece."""
-    columns = [
-        pa.concat_arrays([pa.array([], a.type), *a.chunks, *b.chunks])
-        for a, b in zip(objects.columns, batch.columns, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, schema=batch.schema)

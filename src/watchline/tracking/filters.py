@@ -14,21 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from watchline.evaluate import Columns
-from watchline.matching import Base, base_of, match, plan_all
-from watchline.matching.plan import is_exact
-from watchline.matching.search import Batch
+from watchline.kernels.arrays import Doubles, Integers, Words
+from watchline.matching import PreparedPlan, SearchRows, is_exact, match, plan_all
 from watchline.model import Attribute, Box, Emit, InRange, Query, Range, Source, Stream, Type
-from watchline.moving.grid import Doubles
-from watchline.moving.queries import Filter, Moving
-from watchline.moving.tables import INSIDE, NO_FILTER, Integers, Words
+from watchline.proximity import INSIDE, NO_FILTER, Filter, Moving
+from watchline.rows import Columns
 
 BITS = 64
 # Nanoseconds: a row meets the index, a candidate is compared with one range.
 BEFORE, TERM = 60.0, 2.0
 
 
-class Asked(NamedTuple):
+class FilterColumns(NamedTuple):
     """What filters need of rows, a line for each: bits of those asked before, values for those
     asked inside."""
 
@@ -36,22 +33,22 @@ class Asked(NamedTuple):
     values: Doubles
 
 
-def terms_of(found: Filter, stream: Stream) -> dict[Attribute, Range] | None:
+def ranges_of(asked: Filter, stream: Stream) -> dict[Attribute, Range] | None:
     """The ranges that a filter is, if it is a conjunction of them."""
-    if len(found.where) > 1:
+    if len(asked.where) > 1:
         return None
     ranges: dict[Attribute, Range] = {}
-    for atom in found.where[0].atoms:
+    for atom in asked.where[0].atoms:
         if not isinstance(atom, InRange):
             return None
         if atom.attribute.type is not Type.DOUBLE and not is_exact(atom.range):
             return None
         ranges[atom.attribute] = atom.range
-    if found.region is not None:
-        if not isinstance(found.region, Box):
+    if asked.region is not None:
+        if not isinstance(asked.region, Box):
             return None
         assert stream.point is not None
-        box = found.region
+        box = asked.region
         sides = (Range(box.x1, box.x2), Range(box.y1, box.y2))
         for name, side in zip(stream.point, sides, strict=True):
             known = ranges.get(stream.attribute(name), Range())
@@ -75,7 +72,7 @@ class Filters:
         self._numbers: dict[Filter, int] = {}
         # Uses of each number.
         self._uses: dict[int, int] = {}
-        self._base: Base | None = None
+        self._prepared: PreparedPlan | None = None
         # What a line has: it never has less, so that lines of before remain.
         self._words = 1
         self._axes: tuple[Attribute, ...] = ()
@@ -99,14 +96,14 @@ class Filters:
         return np.array(numbers, dtype=np.int64)[queries.filter], new
 
     def _widen(self) -> None:
-        self._base = None
+        self._prepared = None
         self._words = max(self._words, 1 + max(self._uses, default=0) // BITS)
-        inside = (terms_of(f, self._stream) for f, n in self._numbers.items() if n < 0)
+        inside = (ranges_of(f, self._stream) for f, n in self._numbers.items() if n < 0)
         asked = {axis for ranges in inside for axis in ranges or ()}
         self._axes += tuple(sorted(asked - set(self._axes)))
 
-    def _is_inside(self, found: Filter, candidates: float) -> bool:
-        ranges = terms_of(found, self._stream)
+    def _is_inside(self, asked: Filter, candidates: float) -> bool:
+        ranges = ranges_of(asked, self._stream)
         return ranges is not None and candidates <= candidates_that_pay(len(ranges))
 
     def _free(self, inside: bool) -> int:
@@ -114,6 +111,7 @@ class Filters:
         return next(n for n in range(first, first + len(self._uses) + 1) if n not in self._uses)
 
     def release(self, numbers: Integers) -> None:
+        """Queries do not use these filters any more; a filter without a use is dropped."""
         found, counts = np.unique(numbers[numbers != NO_FILTER], return_counts=True)
         for number, count in zip(found.tolist(), counts.tolist(), strict=True):
             self._uses[number] -= count
@@ -123,7 +121,7 @@ class Filters:
         for gone in unused:
             del self._numbers[gone]
         if unused:
-            self._base = None
+            self._prepared = None
 
     def terms(self) -> tuple[Doubles, Integers]:
         """The terms of the filters asked inside, and where those of each begin."""
@@ -131,47 +129,48 @@ class Filters:
         listed: list[list[tuple[float, float, float]]] = [[] for _ in range(INSIDE, last + 1)]
         for found, number in self._numbers.items():
             if number < 0:
-                ranges = terms_of(found, self._stream) or {}
+                ranges = ranges_of(found, self._stream) or {}
                 listed[number - INSIDE] = [
                     (self._axes.index(axis), float(r.lo), float(r.hi)) for axis, r in ranges.items()
                 ]
         first = np.cumsum([0, *map(len, listed)]).astype(np.int64)
         return np.array([t for terms in listed for t in terms]).reshape(-1, 3), first
 
-    def ask(self, columns: Columns) -> Asked:
+    def columns_of(self, columns: Columns) -> FilterColumns:
         """A line for each row."""
         values = np.empty((len(columns), 0))
         if self._axes:
-            values = Batch(columns, {}).points(self._axes)
+            values = SearchRows(columns, {}).points(self._axes)
         if not np.isfinite(values).all():
             # Every comparison with what is not finite is unknown.
             values = np.where(np.isfinite(values), values, np.nan)
-        return Asked(self._asked_before(columns), values)
+        return FilterColumns(self._bits(columns), values)
 
-    def _asked_before(self, columns: Columns) -> Words:
+    def _bits(self, columns: Columns) -> Words:
         bits = np.zeros((len(columns), self._words), dtype=np.uint64)
         before = {f: n for f, n in self._numbers.items() if n >= 0}
         if not before or not len(columns):
             return bits
-        base = self._built(before)
-        rows, found = match(base, columns, base.searches)
-        numbers = np.array(list(before.values()), dtype=np.int64)[found]
-        places = rows * self._words + numbers // BITS
+        prepared = self._built(before)
+        rows, places = match(prepared, columns, prepared.searches)
+        numbers = np.array(list(before.values()), dtype=np.int64)[places]
+        words = rows * self._words + numbers // BITS
         np.bitwise_or.at(
-            bits.reshape(-1), places, np.uint64(1) << (numbers % BITS).astype(np.uint64)
+            bits.reshape(-1), words, np.uint64(1) << (numbers % BITS).astype(np.uint64)
         )
         return bits
 
-    def _built(self, filters: dict[Filter, int]) -> Base:
-        if self._base is None:
+    def _built(self, filters: dict[Filter, int]) -> PreparedPlan:
+        if self._prepared is None:
             source = (Source(self._stream.name),)
             queries = (
                 Query(str(n), source, where=f.where, region=f.region, emit=Emit.CHANGES)
                 for f, n in filters.items()
             )
-            self._base = base_of(plan_all(queries, self._stream), self._stream)
-        return self._base
+            self._prepared = PreparedPlan.of(plan_all(queries, self._stream), self._stream)
+        return self._prepared
 
 
-def lines(pieces: list[Asked]) -> Asked:
-    return Asked(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
+def stacked(pieces: list[FilterColumns]) -> FilterColumns:
+    """The columns of all pieces, one piece after the other."""
+    return FilterColumns(*(np.concatenate(column) for column in zip(*pieces, strict=True)))

@@ -1,4 +1,4 @@
-"""Flips: the boxes of a part that hold the old row or the new one, but not both.
+"""Transitions: the boxes of a part that hold the old row or the new one, but not both.
 
 A *move* is an old row that gives way to a new one; either may be missing. A row that is missing is
 a point of NaN, which no box holds; one that has no finite number on an axis is at +inf there, which
@@ -23,19 +23,27 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.border.lists import Borders, build
-from watchline.border.search import collected, crossings, crossings_of_boxes, entries_read
+from watchline.borders import (
+    DIMENSIONS,
+    ROW_CHANGES,
+    Borders,
+    Grid,
+    GridSizes,
+    blocks_read,
+    build_borders,
+    build_grid,
+    crossings,
+    crossings_of_boxes,
+    entries_read,
+    grid_crossings,
+    grid_sizes,
+)
 from watchline.index import Index
-from watchline.kernels import inner
-from watchline.matching import limits
-from watchline.matching.plan import Part
-from watchline.matching.search import Batch, estimate, index_over, of_each_run
-from watchline.moving import stationary
-from watchline.moving.stationary import Grid, Sizes
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Signs = npt.NDArray[np.int8]
+from watchline.kernels.arrays import Doubles, Integers, Signs
+from watchline.kernels.blocks import LANES
+from watchline.kernels.buffers import filled_columns
+from watchline.kernels.compiled import inner
+from watchline.matching import Part, SearchRows, index_cost, index_over, limits, of_each_run
 
 # Nanoseconds of crossings: a rank, an entry in one dimension, and one that is also cross-checked.
 RANK, ENTRY, CHECKED = 12.0, 1.0, 10.0
@@ -54,7 +62,7 @@ CROSSINGS, STABS, GRID = "crossings", "stabs", "grid"
 _building = threading.Lock()
 
 
-class Flips(NamedTuple):
+class Transitions(NamedTuple):
     """Move `moves[i]` enters (+1) or leaves (-1) the box of conjunction `numbers[i]`."""
 
     moves: Integers
@@ -70,7 +78,7 @@ class Moves(NamedTuple):
 
 
 @dataclass
-class Costs:
+class MoveCosts:
     """What the moves of a long run cost each way, by a model, in nanoseconds."""
 
     part: Part
@@ -89,7 +97,7 @@ class Costs:
     @cached_property
     def index(self) -> tuple[str, float]:
         """The kind of index that is stabbed, and what a row costs there."""
-        return estimate(self.part, self.run)
+        return index_cost(self.part, self.run)
 
     @cached_property
     def stabs(self) -> float:
@@ -97,24 +105,24 @@ class Costs:
         return 2 * (self.index[1] + DIFFER * self._held())
 
     @cached_property
-    def grid(self) -> Sizes | None:
+    def grid(self) -> GridSizes | None:
         """The sizes of the grid, if there can be one."""
-        if len(self.part.axes) != stationary.DIMENSIONS:
+        if len(self.part.axes) != DIMENSIONS:
             return None
-        return stationary.sizes_of(*self.boxes)
+        return grid_sizes(*self.boxes)
 
     def of(self, between: float) -> dict[str, float]:
         """Of a move with so many borders between its rows, each way."""
         costs = {CROSSINGS: self.ranks + self.entry * between, STABS: self.stabs}
         if self.grid is not None:
-            ends = BLOCK * 2 * self.grid.held / stationary.LANES
+            ends = BLOCK * 2 * self.grid.held / LANES
             costs[GRID] = self.in_grid(PARTLY) + min(self.nearby * between, ends)
         return costs
 
     @property
     def nearby(self) -> float:
         """Of a grid for each border that lies between: few of them are in the strip."""
-        return BLOCK * self.grid.share / stationary.LANES if self.grid else 0.0
+        return BLOCK * self.grid.share / LANES if self.grid else 0.0
 
     def in_grid(self, blocks: float) -> float:
         """Of a move that reads so many blocks of a grid."""
@@ -144,7 +152,7 @@ class LongRun:
     In several dimensions a tag of the borders is a row of `boxes`.
     """
 
-    costs: Costs
+    costs: MoveCosts
     borders: Borders
     boxes: Doubles | None
     numbers: Integers
@@ -158,14 +166,14 @@ class LongRun:
     @staticmethod
     def over(part: Part, run: int) -> LongRun:
         numbers = part.numbers[part.starts[run] : part.starts[run + 1]]
-        costs = Costs(part, run)
+        costs = MoveCosts(part, run)
         lo, hi = costs.boxes
         if len(part.axes) == 1:
-            return LongRun(costs, build(lo, hi, numbers), None, numbers)
+            return LongRun(costs, build_borders(lo, hi, numbers), None, numbers)
         boxes = np.concatenate([lo, hi], axis=1)
-        return LongRun(costs, build(lo, hi, np.arange(len(numbers))), boxes, numbers)
+        return LongRun(costs, build_borders(lo, hi, np.arange(len(numbers))), boxes, numbers)
 
-    def flips(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
+    def transitions(self, moves: Integers, old: Doubles, new: Doubles) -> Transitions:
         old, new = _nowhere(old), _nowhere(new)
         way = self._way(old, new)
         if way == STABS:
@@ -174,28 +182,28 @@ class LongRun:
             return self._by_grid(moves, old, new)
         if self.boxes is None:
             rows, tags, signs = crossings(self.borders, old[:, 0], new[:, 0])
-            return Flips(moves[rows], tags, signs)
+            return Transitions(moves[rows], tags, signs)
         rows, tags, signs = crossings_of_boxes(self.borders, self.boxes, old, new)
-        return Flips(moves[rows], self.numbers[tags], signs)
+        return Transitions(moves[rows], self.numbers[tags], signs)
 
-    def _by_stabs(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
+    def _by_stabs(self, moves: Integers, old: Doubles, new: Doubles) -> Transitions:
         """What the index finds for both ends, less what is in both."""
         with _building:
             if self._index is None:
                 self._index = index_over(self.costs.part, self.costs.run)
         found = self._index.stab(np.concatenate([old, new]))
         ends = np.arange(len(old)), np.arange(len(old), 2 * len(old))
-        flips = differences(found.offsets, found.ids, Moves(*ends), self._size)
-        return flips._replace(moves=moves[flips.moves])
+        parted = differences(found.offsets, found.ids, Moves(*ends), self._size)
+        return parted._replace(moves=moves[parted.moves])
 
-    def _by_grid(self, moves: Integers, old: Doubles, new: Doubles) -> Flips:
+    def _by_grid(self, moves: Integers, old: Doubles, new: Doubles) -> Transitions:
         """What lies between in the strips of both ends."""
         with _building:
             if self._grid is None:
-                self._grid = stationary.build(*self.costs.boxes, self.numbers)
-        flips = Flips(*stationary.flips(self._grid, moves, old, new, self._rate))
-        self._rate = len(flips.moves) / max(len(moves), 1)
-        return flips
+                self._grid = build_grid(*self.costs.boxes, self.numbers)
+        crossed = Transitions(*grid_crossings(self._grid, moves, old, new, self._rate))
+        self._rate = len(crossed.moves) / max(len(moves), 1)
+        return crossed
 
     @cached_property
     def _size(self) -> int:
@@ -212,7 +220,7 @@ class LongRun:
             return CROSSINGS
         costs = self.costs.of(between)
         if self._grid is not None:
-            blocks = stationary.blocks_read(self._grid, *seen) / sampled
+            blocks = blocks_read(self._grid, *seen) / sampled
             costs[GRID] = self.costs.in_grid(blocks)
         built = {CROSSINGS: True, STABS: self._index is not None, GRID: self._grid is not None}
         best = min(cost for way, cost in costs.items() if built[way])
@@ -224,7 +232,7 @@ class LongRun:
 
 
 @dataclass(frozen=True)
-class PartFlips:
+class PartTransitions:
     """A part whose boxes decide alone, and the borders of those of its runs that are long."""
 
     part: Part
@@ -233,23 +241,23 @@ class PartFlips:
     long: dict[int, LongRun]
 
     @staticmethod
-    def over(part: Part) -> PartFlips:
+    def over(part: Part) -> PartTransitions:
         n = len(part.numbers)
         if not part.axes:
             # A key alone: no row of that key is looked at any further.
-            return PartFlips(part, np.full((1, n), -np.inf), np.full((1, n), np.nan), {})
+            return PartTransitions(part, np.full((1, n), -np.inf), np.full((1, n), np.nan), {})
         long = {run: LongRun.over(part, run) for run in bordered_runs(part)}
-        return PartFlips(part, part.lo, part.hi, long)
+        return PartTransitions(part, part.lo, part.hi, long)
 
-    def flips(self, batch: Batch, moves: Moves) -> Flips:
-        points = self._points(batch)
+    def transitions(self, rows: SearchRows, moves: Moves) -> Transitions:
+        points = self._points(rows)
         old, new = _at(points, moves.old), _at(points, moves.new)
         if self.part.key is None:
             numbers = np.arange(len(old))
             return self._within(numbers, np.zeros(len(old), np.int64), old, new)
         # An unknown value, and a row that is missing, have the empty run past the last.
         none = len(self.part.starts) - 1
-        runs = np.append(batch.runs(self.part), none)
+        runs = np.append(rows.runs(self.part), none)
         before, after = runs[moves.old], runs[moves.new]
         same = np.flatnonzero((before == after) & (before != none))
         left = np.flatnonzero((before != after) & (before != none))
@@ -262,26 +270,28 @@ class PartFlips:
             np.concatenate([new[same], nowhere[: len(left)], new[came]]),
         )
 
-    def _points(self, batch: Batch) -> Doubles:
+    def _points(self, rows: SearchRows) -> Doubles:
         if not self.part.axes:
-            return np.zeros((len(batch), 1))
-        points = batch.points(self.part.axes)
+            return np.zeros((len(rows), 1))
+        points = rows.points(self.part.axes)
         finite = np.isfinite(points)
         return points if finite.all() else np.where(finite, points, np.inf)
 
-    def _within(self, moves: Integers, runs: Integers, old: Doubles, new: Doubles) -> Flips:
+    def _within(self, moves: Integers, runs: Integers, old: Doubles, new: Doubles) -> Transitions:
         """Moves below one run each."""
         if self.part.key is None and 0 in self.long:
-            return self.long[0].flips(moves, old, new)
+            return self.long[0].transitions(moves, old, new)
         starts, ends = self.part.starts[:-1], self.part.starts[1:].copy()
         for run in self.long:
             ends[run] = starts[run]
-        found = _flip_runs(self.lo, self.hi, self.part.numbers, starts[runs], ends[runs], old, new)
-        flips = [Flips(moves[found[0]], found[1], found[2])]
+        places, numbers, signs = _compare_runs(
+            self.lo, self.hi, self.part.numbers, starts[runs], ends[runs], old, new
+        )
+        pieces = [Transitions(moves[places], numbers, signs)]
         if self.long:
             for lists, those in of_each_run(runs, self.long):
-                flips.append(lists.flips(moves[those], old[those], new[those]))
-        return joined(flips)
+                pieces.append(lists.transitions(moves[those], old[those], new[those]))
+        return all_transitions(pieces)
 
 
 def bordered_runs(part: Part) -> list[int]:
@@ -289,30 +299,31 @@ def bordered_runs(part: Part) -> list[int]:
     return np.flatnonzero(np.diff(part.starts) > limits.MANY_WHOLE).tolist() if part.axes else []
 
 
-def joined(flips: list[Flips]) -> Flips:
-    if len(flips) == 1:
-        return flips[0]
+def all_transitions(pieces: list[Transitions]) -> Transitions:
+    """The transitions of all pieces, one piece after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
     kinds = (np.int64, np.int64, np.int8)
-    return Flips(
+    return Transitions(
         *(
             np.concatenate([np.empty(0, kind), *columns])
             for kind, columns in zip(
-                kinds, zip(*flips, strict=True) if flips else [()] * 3, strict=True
+                kinds, zip(*pieces, strict=True) if pieces else [()] * 3, strict=True
             )
         )
     )
 
 
-def differences(offsets: Integers, ids: Integers, moves: Moves, size: int) -> Flips:
+def differences(offsets: Integers, ids: Integers, moves: Moves, size: int) -> Transitions:
     """What one row of a move has and the other has not; row i has ids[offsets[i]:offsets[i + 1]],
     each id once and less than `size`."""
     # Of memory that nobody wrote to, only the pages that are touched cost anything.
     seen = np.zeros(size, dtype=np.int64)
 
     def fill(room: list[Any], move: int, at: int) -> tuple[int, int]:
-        return _differ(offsets, ids, moves, seen, Flips(*room), move, at)
+        return _differ(offsets, ids, moves, seen, Transitions(*room), move, at)
 
-    return Flips(*collected(fill, len(moves.old), 1.0))
+    return Transitions(*filled_columns(fill, len(moves.old), 1.0, ROW_CHANGES))
 
 
 @nb.njit(cache=True, nogil=True)
@@ -321,10 +332,10 @@ def _differ(
     ids: npt.NDArray[Any],
     moves: Moves,
     seen: Integers,
-    flips: Flips,
+    out: Transitions,
     move: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Moves from `move` on, until there may be no room; the next move and the next place.
 
     The new row's ids are marked with the move, and marked off again where the old row has them too.
@@ -333,7 +344,7 @@ def _differ(
         a, b = moves.old[i], moves.new[i]
         old = ids[offsets[a] : offsets[a + 1]] if a >= 0 else ids[:0]
         new = ids[offsets[b] : offsets[b + 1]] if b >= 0 else ids[:0]
-        if at + len(old) + len(new) > len(flips.moves):
+        if at + len(old) + len(new) > len(out.moves):
             return i, at
         for j in new:
             seen[j] = i + 1
@@ -341,17 +352,17 @@ def _differ(
             if seen[j] == i + 1:
                 seen[j] = 0
             else:
-                flips.moves[at], flips.numbers[at], flips.signs[at] = i, j, np.int8(-1)
+                out.moves[at], out.numbers[at], out.signs[at] = i, j, np.int8(-1)
                 at += 1
         for j in new:
             if seen[j] == i + 1:
-                flips.moves[at], flips.numbers[at], flips.signs[at] = i, j, np.int8(1)
+                out.moves[at], out.numbers[at], out.signs[at] = i, j, np.int8(1)
                 at += 1
     return len(moves.old), at
 
 
 @nb.njit(cache=True, nogil=True)
-def _nowhere(points: Doubles) -> Doubles:  # pragma: no cover - compiled
+def _nowhere(points: Doubles) -> Doubles:
     """A point that is missing, or at +inf in one dimension, as one at +inf in all."""
     for i in range(len(points)):
         somewhere = True
@@ -369,7 +380,7 @@ def _at(points: Doubles, rows: Integers) -> Doubles:
 
 
 @nb.njit(cache=True, nogil=True)
-def _flip_runs(
+def _compare_runs(
     lo: Doubles,
     hi: Doubles,
     numbers: Integers,
@@ -377,7 +388,7 @@ def _flip_runs(
     ends: Integers,
     old: Doubles,
     new: Doubles,
-) -> tuple[Any, Any, Any]:  # pragma: no cover - compiled
+) -> tuple[Any, Any, Any]:
     """Each move against the boxes of its run, one by one; where `hi` is NaN a box does not look."""
     room, dims = len(starts) + 64, lo.shape[0]
     moves, found, signs = (
@@ -397,7 +408,7 @@ def _flip_runs(
             for d in range(1, dims):
                 before &= (lo[d, j] <= old[i, d]) & (not old[i, d] >= hi[d, j])
                 after &= (lo[d, j] <= new[i, d]) & (not new[i, d] >= hi[d, j])
-            # Seldom: what is not a flip costs the comparisons alone.
+            # Seldom: what is no transition costs the comparisons alone.
             if before != after:
                 moves[n], found[n] = i, numbers[j]
                 signs[n] = np.int8(1) if after else np.int8(-1)
@@ -406,7 +417,7 @@ def _flip_runs(
 
 
 @inner
-def _longer(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:  # pragma: no cover - compiled
+def _longer(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
     longer = np.empty(room, array.dtype)
     longer[: len(array)] = array
     return longer

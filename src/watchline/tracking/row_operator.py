@@ -1,7 +1,8 @@
-"""Between the tracker and the shared operator: rows and ids there, slots and numbers here.
+"""The operator of queries that move or rank, for callers that know rows and query ids.
 
-The operator knows places, the tracker knows rows. A batch becomes events in their order, a version
-becomes registrations and drops, and what the operator tells becomes rows and query ids again.
+The operator itself has slots of objects, points and numbers of queries. Here a version becomes
+registrations and drops, and what the operator reports becomes rows and query ids again. Where there
+are several shards, what the k nearest do goes to a timeline instead, for the merge of all shards.
 """
 
 from __future__ import annotations
@@ -14,31 +15,41 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.evaluate import Columns
+from watchline.kernels.arrays import Doubles, Integers, Small
 from watchline.model import Stream
-from watchline.moving.events import Events
-from watchline.moving.grid import Doubles
-from watchline.moving.merge import Timeline
-from watchline.moving.operator import GUESS, Operator
-from watchline.moving.queries import Moving, object_type
-from watchline.moving.tables import ADD, CIRCLE, END, FIRST, REMOVE, Integers, Small, Told
-from watchline.tracking.filters import Asked, Filters, lines
-from watchline.tracking.shrinking import WHOLE, Sizes
-from watchline.tracking.story import BEGIN, Happenings, Story
+from watchline.proximity import (
+    ADD,
+    CIRCLE,
+    END,
+    FIRST,
+    GUESS,
+    REMOVE,
+    AnswerChanges,
+    Events,
+    Moving,
+    Operator,
+    object_type,
+)
+from watchline.rows import Columns, mask_of
+from watchline.tracking.filters import FilterColumns, Filters, stacked
+from watchline.tracking.objects import Objects
+from watchline.tracking.retention.shrinking import Shrinkage
+from watchline.tracking.timeline.format import Timeline
+from watchline.tracking.timeline.writer import BEGIN, TimelineEvents, TimelineWriter
 
 SECOND = 1_000_000
 # Queries that wait: for which roles, and since when a report counts.
 Waiting = Mapping[str, tuple[int, int]]
 
 
-class Pairs(NamedTuple):
-    """Object rows and the ids of queries."""
+class Memberships(NamedTuple):
+    """Object `rows[i]` is in the answer of the query `ids[i]`."""
 
     rows: Integers
     ids: pa.Array
 
 
-class Happened(NamedTuple):
+class ProximityChanges(NamedTuple):
     """What a batch did: event, query id, sign, the object's row, and whether the query started."""
 
     event: Integers
@@ -48,7 +59,7 @@ class Happened(NamedTuple):
     fresh: npt.NDArray[np.bool_]
 
 
-class _Crossing(NamedTuple):
+class _KindChanges(NamedTuple):
     """In a step: its event, the rows; ids that were not ranked and have a line, or have one now."""
 
     event: int
@@ -57,14 +68,14 @@ class _Crossing(NamedTuple):
     began: set[str]
 
 
-class Mover:
+class RowOperator:
     """The moving and nearest-neighbour queries of a tracker, and its objects as these see them.
 
     `slots` are of the tracker's objects, `other_slots` of focal objects that other shards own.
     """
 
-    def __init__(self, stream: Stream, parts: int, sizes: Sizes = WHOLE):
-        self._stream, self._parts, self._sizes = stream, parts, sizes
+    def __init__(self, stream: Stream, parts: int, shrinkage: Shrinkage):
+        self._stream, self._parts, self._shrinkage = stream, parts, shrinkage
         significant = stream.retention is not None
         self._operator = Operator(object_type(stream), parts > 1, significant=significant)
         self._filters = Filters(stream)
@@ -72,45 +83,47 @@ class Mover:
         self.other_slots: Small = np.empty(0, np.int32)
         self._names: pa.Array | None = None
         self._focals: dict[str, tuple[Any, Any]] = {}
-        # Where there are several parts: what nearest neighbours did.
-        self._story: Story | None = None
+        # Where there are several parts: what nearest neighbours did since the last timeline.
+        self._writer: TimelineWriter | None = None
 
     @staticmethod
     def over(
-        stream: Stream,
+        objects: Objects,
         parts: int,
         queries: Iterable[Moving],
         waiting: Waiting,
-        objects: pa.Table,
-        others: pa.Table,
-        held: Integers,
-        sizes: Sizes,
-    ) -> Mover:
-        """With these queries, of which some wait, and these objects, each held by so many queries
-        elsewhere."""
-        mover = Mover(stream, parts, sizes)
+        shrinkage: Shrinkage,
+    ) -> RowOperator:
+        """With these queries, of which some wait, and these objects."""
+        made = RowOperator(objects.stream, parts, shrinkage)
         listed = list(queries)
-        numbers = [mover._filters.acquire(moving, GUESS)[0] for moving in listed]
-        own, foreign = Columns(objects, stream), Columns(others, stream)
-        operator = mover._operator
-        mover.slots = operator.enrol(_ids(objects, stream), np.ones(len(own), np.bool_))
-        mover.other_slots = operator.enrol(_ids(others, stream), np.zeros(len(foreign), np.bool_))
-        operator.seat(
-            np.concatenate([mover.slots, mover.other_slots]),
-            np.concatenate([places(own, stream), places(foreign, stream)]),
-            np.arange(len(own) + len(foreign)),
-            *lines([mover._filters.ask(own), mover._filters.ask(foreign)]),
-            held=np.append(held, np.zeros(len(foreign), np.int64)),
-        )
-        operator.set_terms(*mover._filters.terms())
-        for moving, found in zip(listed, numbers, strict=True):
+        numbers = [made._filters.acquire(moving, GUESS)[0] for moving in listed]
+        made._seat(objects)
+        made._operator.set_terms(*made._filters.terms())
+        for moving, filters in zip(listed, numbers, strict=True):
             pairs = [waiting.get(name, (0, FIRST)) for name in moving.ids.to_pylist()]
             waits, since = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
             # There may be nobody to wait for.
             for role, ids in enumerate(moving.focals):
-                waits = np.where(_mask(ids.is_null()), waits & ~(1 << role), waits)
-            mover._enter(moving, found, waits, since, objects, others)
-        return mover
+                waits = np.where(mask_of(ids.is_null()), waits & ~(1 << role), waits)
+            made._enter(moving, filters, waits, since, objects)
+        return made
+
+    def _seat(self, objects: Objects) -> None:
+        """All objects have slots, and stand where their rows say."""
+        stream, operator = self._stream, self._operator
+        own, foreign = objects.columns(), Columns(objects.others, stream)
+        self.slots = operator.enrol(objects.ids(), np.ones(len(own), np.bool_))
+        self.other_slots = operator.enrol(
+            _ids(objects.others, stream), np.zeros(len(foreign), np.bool_)
+        )
+        operator.seat(
+            np.concatenate([self.slots, self.other_slots]),
+            np.concatenate([points_of(own, stream), points_of(foreign, stream)]),
+            np.arange(len(own) + len(foreign)),
+            *stacked([self._filters.columns_of(own), self._filters.columns_of(foreign)]),
+            held=np.append(objects.held, np.zeros(len(foreign), np.int64)),
+        )
 
     def __len__(self) -> int:
         return len(self._operator)
@@ -123,6 +136,7 @@ class Mover:
         return self._operator.numbers
 
     def waiting(self) -> dict[str, tuple[int, int]]:
+        """The queries that wait: for which focal objects, and since when a report counts."""
         return self._operator.waiting()
 
     def _enter(
@@ -131,17 +145,16 @@ class Mover:
         filters: Integers,
         waits: Integers,
         since: Integers,
-        objects: pa.Table,
-        others: pa.Table,
-    ) -> Told:
+        objects: Objects,
+    ) -> AnswerChanges:
         """Register queries whose filters are known; what is in their answers."""
-        known = pa.concat_arrays([_ids(objects, self._stream), _ids(others, self._stream)])
+        known = pa.concat_arrays([objects.ids(), _ids(objects.others, self._stream)])
         slots = np.concatenate([self.slots, self.other_slots, [-1]]).astype(np.int32)
         focals = []
         for ids in moving.focals:
-            found = pc.fill_null(pc.index_in(ids, value_set=known), -1).to_numpy()
-            found = np.where(_mask(ids.is_null()), -1, found)
-            focals.append(self._operator.focal_slots(ids, slots[found.astype(np.int64)]))
+            places = pc.fill_null(pc.index_in(ids, value_set=known), -1).to_numpy()
+            places = np.where(mask_of(ids.is_null()), -1, places)
+            focals.append(self._operator.focal_slots(ids, slots[places.astype(np.int64)]))
         named = zip(*(ids.to_pylist() for ids in moving.focals), strict=True)
         self._focals.update(zip(moving.ids.to_pylist(), named, strict=True))
         self._names = None
@@ -151,79 +164,71 @@ class Mover:
             filters,
             waits.astype(np.uint8),
             since,
-            caches_of(moving, self._stream, self._sizes),
+            caches_of(moving, self._stream, self._shrinkage),
             # Of nearest neighbours only the cache is less.
-            np.where(moving.k > 0, 1.0, np.sqrt(self._sizes.areas(moving.ids, moving.accuracy))),
+            np.where(
+                moving.k > 0, 1.0, np.sqrt(self._shrinkage.areas(moving.ids, moving.accuracy))
+            ),
         )
         return self._operator.open(numbers)
 
     # --- versions
 
     def step(
-        self,
-        version: int,
-        dropped: Iterable[str],
-        came: Moving,
-        newest: int | None,
-        objects: pa.Table,
-        others: pa.Table,
-    ) -> tuple[Pairs, Pairs]:
-        """Drop these queries and register those: what was in answers, and what is now."""
-        rows = pa.concat_tables([objects, others])
-        story = self._begun(rows)
-        event = story.step(version, newest) if story else 0
-        if story:
+        self, version: int, dropped: Iterable[str], came: Moving, objects: Objects
+    ) -> tuple[Memberships, Memberships]:
+        """Drop these queries and register those: who was in their answers, and who is now."""
+        rows, newest = objects.every_row(), objects.newest
+        writer = self._opened(rows)
+        event = writer.add_version(version, newest) if writer else 0
+        if writer:
             ranked = set(came.ids.filter(pa.array(came.k > 0)).to_pylist())
             plain = [name for name in dropped if not self._is_ranked(name)]
-            self._crossing = _Crossing(event, rows, *story.leave_plain(plain, ranked))
+            self._kind_changes = _KindChanges(event, rows, *writer.leave_plain(plain, ranked))
         gone = [name for name in dropped if name in self]
-        # Focal objects that a query has heard of; one that replaces it has heard of them too.
+        heard = self._heard(gone)
+        old = self._memberships(self._leave(gone), event, rows)
+        filters, new = self._filters.acquire(came, self._operator.selectivity(came))
+        if new:
+            columns = self._filters.columns_of(Columns(rows, self._stream))
+            self._operator.set_lines(np.concatenate([self.slots, self.other_slots]), *columns)
+            self._operator.set_terms(*self._filters.terms())
+        since = np.full(len(came), FIRST if newest is None else newest)
+        opened = self._enter(came, filters, _waits(came, heard), since, objects)
+        if writer:
+            nearest = came.take(np.flatnonzero(came.k > 0))
+            centres = np.concatenate([nearest.k[:, np.newaxis], nearest.centre], axis=1)
+            writer.register(nearest.ids.to_pylist(), centres)
+        return old, self._memberships(opened, event, rows)
+
+    def _heard(self, names: list[str]) -> dict[str, set[Any]]:
+        """The focal objects that each of these queries has heard of; a query that replaces it has
+        heard of them too."""
         waiting = self.waiting()
-        heard = {
+        return {
             name: {
                 focal
                 for role, focal in enumerate(self._focals[name])
                 if not waiting.get(name, (0, 0))[0] >> role & 1
             }
-            for name in gone
+            for name in names
         }
-        old = self._pairs(self._leave(gone), event, rows)
-        filters, new = self._filters.acquire(came, self._operator.selectivity(came))
-        if new:
-            asked = self._filters.ask(Columns(rows, self._stream))
-            self._operator.set_lines(np.concatenate([self.slots, self.other_slots]), *asked)
-            self._operator.set_terms(*self._filters.terms())
-        waits = np.zeros(len(came), np.int64)
-        for role, ids in enumerate(came.focals):
-            for i, (name, focal) in enumerate(
-                zip(came.ids.to_pylist(), ids.to_pylist(), strict=True)
-            ):
-                if focal is not None and focal not in heard.get(name, ()):
-                    waits[i] |= 1 << role
-        since = np.full(len(came), FIRST if newest is None else newest)
-        told = self._enter(came, filters, waits, since, objects, others)
-        if story:
-            nearest = came.take(np.flatnonzero(came.k > 0))
-            centres = np.concatenate([nearest.k[:, np.newaxis], nearest.centre], axis=1)
-            story.register(nearest.ids.to_pylist(), centres)
-        return old, self._pairs(told, event, rows)
 
     def _is_ranked(self, name: str) -> bool:
         number = self._operator.numbers.get(name)
         return number is not None and bool(self._operator.is_ranked(np.array([number]))[0])
 
     def divert(
-        self, old: Sequence[Pairs], new: Sequence[Pairs], came: pa.Array
-    ) -> tuple[list[Pairs], list[Pairs], int]:
-        """What is left of the last step's answers where some are told in the story: those of
-        queries that nearest neighbours come or came in the place of. And how many came more than
-        went."""
-        story = self._story
-        if story is None:
+        self, old: Sequence[Memberships], new: Sequence[Memberships], came: pa.Array
+    ) -> tuple[list[Memberships], list[Memberships], int]:
+        """What is left of the last step's answers where some go to the timeline: those of queries
+        that nearest neighbours come or came in the place of. And how many more came than went."""
+        writer = self._writer
+        if writer is None:
             return list(old), list(new), 0
-        event, rows, known, began = self._crossing
-        ranked = [name for name in came.to_pylist() if not self._is_ranked(name)]
-        entered = story.enter_plain(set(ranked))
+        event, rows, known, began = self._kind_changes
+        unranked = [name for name in came.to_pylist() if not self._is_ranked(name)]
+        entered = writer.enter_plain(set(unranked))
         left, more = [], 0
         for sides, ids, ops in (
             (old, known, [(event, REMOVE)]),
@@ -231,55 +236,54 @@ class Mover:
             (new, entered, [(event, ADD)]),
         ):
             wanted = pa.array(sorted(ids), pa.string())
-            for pairs in sides if ids else ():
-                chosen = np.flatnonzero(_mask(pc.is_in(pairs.ids, value_set=wanted)))
-                mine = story.lines(pairs.ids.take(pa.array(chosen)).to_pylist())
+            for members in sides if ids else ():
+                chosen = np.flatnonzero(mask_of(pc.is_in(members.ids, value_set=wanted)))
+                mine = writer.lines(members.ids.take(pa.array(chosen)).to_pylist())
                 for at, op in ops:
                     n = len(chosen)
-                    story.record(np.full(n, at), mine, np.full(n, op), pairs.rows[chosen], rows)
+                    writer.record(np.full(n, at), mine, np.full(n, op), members.rows[chosen], rows)
                 more += n * int(ops[-1][1])
             left.append(wanted)
         gone = pa.concat_arrays(left[:2])
         return _without(old, gone), _without(new, left[2]), more
 
-    def _leave(self, names: list[str]) -> Told:
+    def _leave(self, names: list[str]) -> AnswerChanges:
         numbers = np.array([self._operator.numbers[name] for name in names], dtype=np.int64)
         self._filters.release(self._operator.filters_of(numbers))
-        told = self._operator.drop(names)
+        changes = self._operator.drop(names)
         for name in names:
             del self._focals[name]
-        return told
+        return changes
 
-    def _pairs(self, told: Told, event: int, rows: pa.Table) -> Pairs:
-        """Of what is told in one event: for the story if others have a part in it, or for all."""
-        told = self._recorded(told._replace(event=np.full(len(told.event), event)), rows)
-        return Pairs(told.row, self._ids(told.query))
+    def _memberships(self, changes: AnswerChanges, event: int, rows: pa.Table) -> Memberships:
+        """Who is in answers after one event; the k nearest go to the timeline, if there is one."""
+        changes = changes._replace(event=np.full(len(changes.event), event))
+        if self._writer is not None:
+            ranked = self._operator.is_ranked(changes.query)
+            self._record(self._writer, changes.where(ranked), rows)
+            changes = changes.where(~ranked)
+        return Memberships(changes.row, self._ids(changes.query))
 
-    def _begun(self, rows: pa.Table) -> Story | None:
-        """The story, which begins with how things are now if it was just told."""
-        if self._parts > 1 and self._story is None:
-            self._story = Story(self._operator, rows)
-        return self._story
+    def _opened(self, rows: pa.Table) -> TimelineWriter | None:
+        """The timeline, which begins with how things are now if the last one was finished."""
+        if self._parts > 1 and self._writer is None:
+            self._writer = TimelineWriter(self._operator, rows)
+        return self._writer
 
-    def _recorded(self, told: Told, rows: pa.Table) -> Told:
-        """What is left when nearest neighbours are in the story; without one, all of it."""
-        if self._story is None:
-            return told
-        ranked = self._operator.is_ranked(told.query)
-        self._record(told.where(ranked), rows)
-        return told.where(~ranked)
-
-    def _record(self, told: Told, rows: pa.Table) -> None:
-        """What is told of nearest neighbours, into the story."""
-        assert self._story is not None
-        numbers, places = np.unique(told.query, return_inverse=True)
-        found = self._story.lines(self._ids(numbers).to_pylist())
-        self._story.record(told.event, found[places], told.what, told.row, rows)
+    def _record(self, writer: TimelineWriter, changes: AnswerChanges, rows: pa.Table) -> None:
+        """What nearest neighbours did, into the timeline."""
+        numbers, places = np.unique(changes.query, return_inverse=True)
+        lines = writer.lines(self._ids(numbers).to_pylist())
+        writer.record(changes.event, lines[places], changes.what, changes.row, rows)
 
     def timeline(self) -> Timeline | None:
         """What nearest neighbours did since this was last asked, if there are several parts."""
-        story, self._story = self._story, None
-        return story.timeline() if story else None
+        writer, self._writer = self._writer, None
+        return writer.finish() if writer else None
+
+    def continue_timeline(self, other: RowOperator) -> None:
+        """Go on with the timeline of another operator."""
+        self._writer = other._writer
 
     def _ids(self, numbers: Integers) -> pa.Array:
         if self._names is None or len(self._names) != len(self._operator.ids):
@@ -289,37 +293,39 @@ class Mover:
     # --- batches
 
     def enrol(self, ids: pa.Array, mine: bool) -> Small:
+        """The slots of new objects, of this shard or of others."""
         return self._operator.enrol(ids, np.full(len(ids), mine))
 
     def labels(self, slots: Small) -> Integers:
+        """Numbers of the objects in these slots that sort as their ids do."""
         return self._operator.labels(slots)
 
-    def ask(self, columns: Columns) -> Asked:
+    def filter_columns(self, columns: Columns) -> FilterColumns:
         """What filters need of rows."""
-        return self._filters.ask(columns)
+        return self._filters.columns_of(columns)
 
-    def run(self, events: Events, rows: pa.Table, before: int | None) -> Happened:
+    def run(self, events: Events, rows: pa.Table, before: int | None) -> ProximityChanges:
         """What these events do; `before` is the newest time of the stream before them."""
         ended = events.who[events.kind == END]
         names = [self._operator.ids[q] for q in ended.tolist()]
         released = self._operator.filters_of(ended)
-        story = self._begun(rows)
+        writer = self._opened(rows)
         told = self._operator.run(events)
         fresh = (told.what > 0) & self._operator.is_fresh(told)
-        if story:
+        if writer:
             ranked = self._operator.is_ranked(told.query)
             meant, places = np.unique(told.event[ranked], return_inverse=True)
-            first = story.happen(self._happenings(events, meant, rows, before))
-            self._record(told.where(ranked)._replace(event=first + places), rows)
+            first = writer.add_events(self._timeline_events(events, meant, rows, before))
+            self._record(writer, told.where(ranked)._replace(event=first + places), rows)
             told, fresh = told.where(~ranked), fresh[~ranked]
         for name in names:
             del self._focals[name]
         self._filters.release(released)
-        return Happened(told.event, self._ids(told.query), told.what, told.row, fresh)
+        return ProximityChanges(told.event, self._ids(told.query), told.what, told.row, fresh)
 
-    def _happenings(
+    def _timeline_events(
         self, events: Events, meant: Integers, rows: pa.Table, before: int | None
-    ) -> Happenings:
+    ) -> TimelineEvents:
         """Those events that are meant, as all parts know them."""
         kind, time, who = events.kind.astype(np.int64), events.time, events.who
         same = np.zeros(len(kind), np.bool_)
@@ -328,15 +334,16 @@ class Mover:
         firsts = np.maximum.accumulate(np.where(same, 0, np.arange(len(kind))))
         place = (np.arange(len(kind)) - firsts)[meant]
         row, time, kind = events.row[meant], time[meant], kind[meant]
-        told = time if before is None else np.maximum(time, before)
+        newest = time if before is None else np.maximum(time, before)
         ids = _ids(rows, self._stream).take(pa.array(row, mask=row < 0))
-        return Happenings(time, kind, ids, np.where(kind == END, 0, place), told)
+        return TimelineEvents(time, kind, ids, np.where(kind == END, 0, place), newest)
 
     def place_others(self, before: int) -> None:
         """The rows of the others' objects come after so many."""
         self._operator.set_rows(self.other_slots, before + np.arange(len(self.other_slots)))
 
     def number(self, name: str) -> int:
+        """The number of a query in the operator."""
         return self._operator.numbers[name]
 
     def hold(self, held: Integers) -> npt.NDArray[np.bool_]:
@@ -352,13 +359,10 @@ class Mover:
         """Rows, the queries that look at each, and whether it is in the answer; or in that of a
         query with its whole region. Without slots, of objects that are not here: as if they
         were."""
-        asked = self._filters.ask(columns)
-        found = self._operator.looking(places(columns, self._stream), *asked, slots, whole)
-        return found[0], self._ids(found[1]), found[2]
-
-    def take_story(self, other: Mover) -> None:
-        """Go on with what another has told."""
-        self._story = other._story
+        filtered = self._filters.columns_of(columns)
+        points = points_of(columns, self._stream)
+        rows, numbers, inside = self._operator.looking(points, *filtered, slots, whole)
+        return rows, self._ids(numbers), inside
 
     def ranked(self) -> dict[str, int]:
         """The nearest-neighbour queries, and how many neighbours they ask for."""
@@ -371,17 +375,21 @@ class Mover:
         return self._operator.refs(self.slots).astype(np.int64)
 
     def is_followed(self) -> npt.NDArray[np.bool_]:
+        """Which objects some query moves with."""
         return self._operator.is_followed(self.slots)
 
     @property
     def entry_bytes(self) -> int:
+        """The bytes of an object in the operator."""
         return self._operator.entry_bytes
 
     @property
     def query_bytes(self) -> int:
+        """The bytes of the queries and their lists of cells."""
         return self._operator.query_bytes
 
     def is_here(self, slots: Small) -> npt.NDArray[np.bool_]:
+        """Which of these slots have an object that is kept."""
         return self._operator.is_here(slots)
 
     def settle(self, kept: Small, gone: Small, others: Small) -> None:
@@ -391,7 +399,9 @@ class Mover:
         self._operator.set_rows(np.concatenate([kept, others]), np.arange(len(kept) + len(others)))
 
 
-def caches_of(queries: Moving, stream: Stream, sizes: Sizes) -> tuple[Doubles, Integers] | None:
+def caches_of(
+    queries: Moving, stream: Stream, shrinkage: Shrinkage
+) -> tuple[Doubles, Integers] | None:
     """How far around each query objects are kept, and how many neighbours; None if all are.
 
     Before an object reports again, both it and the query may have gone as far as it can in a
@@ -401,7 +411,7 @@ def caches_of(queries: Moving, stream: Stream, sizes: Sizes) -> tuple[Doubles, I
     kept = stream.retention
     if kept is None:
         return None
-    part = (1.0 if kept.cache is None else kept.cache) * sizes.caches(queries.ids)
+    part = (1.0 if kept.cache is None else kept.cache) * shrinkage.caches(queries.ids)
     if stream.max_speed is not None and stream.timeout is not None:
         travel = np.full(len(queries), 2 * stream.max_speed * stream.timeout / SECOND)
     else:
@@ -413,28 +423,33 @@ def caches_of(queries: Moving, stream: Stream, sizes: Sizes) -> tuple[Doubles, I
     return margin, want
 
 
-def places(columns: Columns, stream: Stream) -> npt.NDArray[np.float64]:
+def points_of(columns: Columns, stream: Stream) -> npt.NDArray[np.float64]:
     """Where objects are; NaN where it is not known."""
     assert stream.point is not None
-    found = [
-        np.asarray(columns.values(stream.attribute(name)), np.float64) for name in stream.point
-    ]
-    points = np.stack(found, axis=1)
+    axes = [np.asarray(columns.values(stream.attribute(name)), np.float64) for name in stream.point]
+    points = np.stack(axes, axis=1)
     points[~np.isfinite(points).all(axis=1)] = np.nan
     return points
+
+
+def _waits(came: Moving, heard: Mapping[str, set[Any]]) -> Integers:
+    """For each query the roles whose focal object it has to wait for, as bits."""
+    waits = np.zeros(len(came), np.int64)
+    for role, ids in enumerate(came.focals):
+        for i, (name, focal) in enumerate(zip(came.ids.to_pylist(), ids.to_pylist(), strict=True)):
+            if focal is not None and focal not in heard.get(name, ()):
+                waits[i] |= 1 << role
+    return waits
 
 
 def _ids(table: pa.Table, stream: Stream) -> pa.Array:
     return table[stream.object].combine_chunks()
 
 
-def _without(sides: Sequence[Pairs], ids: pa.Array) -> list[Pairs]:
+def _without(sides: Sequence[Memberships], ids: pa.Array) -> list[Memberships]:
     """What is not of these queries."""
     if not len(ids):
         return list(sides)
-    kept = [np.flatnonzero(~_mask(pc.is_in(p.ids, value_set=ids))) for p in sides]
-    return [Pairs(p.rows[k], p.ids.take(pa.array(k))) for p, k in zip(sides, kept, strict=True)]
-
-
-def _mask(array: pa.Array) -> npt.NDArray[np.bool_]:
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    kept = [np.flatnonzero(~mask_of(pc.is_in(p.ids, value_set=ids))) for p in sides]
+    pairs = zip(sides, kept, strict=True)
+    return [Memberships(side.rows[k], side.ids.take(pa.array(k))) for side, k in pairs]

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.indexing import listed
 from tests.support.effort import examples
+from tests.support.indexes import listed
 from watchline.errors import DuplicateQuery, InvalidQuery, UnknownQuery
-from watchline.index import islist
-from watchline.index.islist import IntervalSkipList
+from watchline.index.papers import islist, marker_lists
+from watchline.index.papers.islist import IntervalSkipList
 
 TINY = 5e-324
 LARGEST = sys.float_info.max
@@ -74,7 +74,7 @@ def edges_of(index: IntervalSkipList) -> list[tuple[int, float, float, list[int]
         assert key > [*keys.values()][-1]
         keys[node] = key
     top = max([1, *(int(towers.heights[n]) for n in keys if n != islist.HEADER)])
-    assert towers.free[islist.TOP] == top
+    assert towers.free[marker_lists.TOP] == top
     edges = []
     for level in range(islist.LEVELS):
         high = [n for n in keys if towers.heights[n] > level]
@@ -122,36 +122,36 @@ def check_memory(index: IntervalSkipList, held: Held) -> None:
         while node:
             free += range(node, node + height)
             node = int(towers.edges[node]["next"])
-    assert sorted(used + free) == list(range(towers.free[islist.END]))
-    assert len(free) == towers.free[islist.DEAD]
+    assert sorted(used + free) == list(range(towers.free[marker_lists.END]))
+    assert len(free) == towers.free[marker_lists.DEAD]
     free_runs = []
-    for kind in range(len(islist.CAPACITY)):
+    for kind in range(len(marker_lists.CAPACITY)):
         start = int(runs[kind])
         while start:
-            free_runs += range(start, start + islist.SIZE[kind])
+            free_runs += range(start, start + marker_lists.SIZE[kind])
             start = int(markers[start])
     used_runs = [p for e in used for p in _run(markers, runs, int(towers.edges[e]["list"]))]
-    assert sorted(used_runs + free_runs) == list(range(1, runs[islist.END]))
-    assert len(free_runs) == runs[islist.DEAD]
-    assert runs[islist.END] + islist.SLACK <= len(markers)
+    assert sorted(used_runs + free_runs) == list(range(1, runs[marker_lists.END]))
+    assert len(free_runs) == runs[marker_lists.DEAD]
+    assert runs[marker_lists.END] + islist.SLACK <= len(markers)
 
 
 def _run(markers: Any, runs: Any, place: int) -> list[int]:
     """The elements of a list's run and of its index, which must lead to each of its markers."""
     count = int(markers[place])
-    if not place or count <= islist.SMALL:
-        size = islist.SIZE[islist.KIND[count]] if place else 0
+    if not place or count <= marker_lists.SMALL:
+        size = marker_lists.SIZE[marker_lists.KIND[count]] if place else 0
         return list(range(place, place + size))
     kind, index = int(markers[place - 2]), int(markers[place - 1])
-    assert count <= islist.CAPACITY[kind]
-    run = list(range(place - 2, place - 2 + islist.SIZE[kind]))
+    assert count <= marker_lists.CAPACITY[kind]
+    run = list(range(place - 2, place - 2 + marker_lists.SIZE[kind]))
     if index > 0:
-        kind = int(islist._index_kind(markers, place))
-        run += range(index - 2, index - 2 + islist.SIZE[kind])
-        places = markers[index : index + islist.CAPACITY[kind]]
+        kind = int(marker_lists._index_kind(markers, place))
+        run += range(index - 2, index - 2 + marker_lists.SIZE[kind])
+        places = markers[index : index + marker_lists.CAPACITY[kind]]
         assert sorted(places[places > 0].tolist()) == list(range(1, count + 1))
         for marker in markers[place + 1 : place + 1 + count].tolist():
-            found = islist._look_up(markers, runs, place, marker)[1]
+            found = marker_lists._look_up(markers, runs, place, marker)[1]
             assert markers[place + found] == marker
     return run
 
@@ -406,7 +406,7 @@ def test_refusals() -> None:
 
 UNCOMPILED = """
 import numpy as np
-from watchline.index.islist import IntervalSkipList
+from watchline.index.papers.islist import IntervalSkipList
 
 random = np.random.default_rng(4)
 index = IntervalSkipList(1)

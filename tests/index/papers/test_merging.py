@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import watchline as wl
-from tests.indexing import Held, brute, empty, listed
-from watchline.index import twophase
-from watchline.index.ibs import ABOVE, BELOW, EQUAL, LISTS, marks_of, walk
-from watchline.index.merging import collect, count, merge, tally
+from tests.support.indexes import Held, brute, empty, listed
+from watchline.index.papers import twophase
+from watchline.index.papers.ibs import ABOVE, BELOW, EQUAL, LISTS, marks_of, walk
+from watchline.index.papers.merging import collect, count_hits, merge_hits, tally
 
 KINDS = ["ibs", "counting", "twophase"]
 REBUILT = ["ibs", "counting"]
@@ -99,12 +99,12 @@ def test_merging_gives_what_has_nothing_left_and_puts_back(few: bool) -> None:
     places = np.concatenate([hit[hit % 3 > 0], hit[hit % 3 == 2][1:]]).astype(np.int32)
     cut = int((hit % 3 > 0).sum())
     runs = np.array([[0, cut], [cut, len(places)]])
-    at = merge(boxes, left, places, runs, 2, found, 0)
+    at = merge_hits(boxes, left, places, runs, 2, found, 0)
     expected = {*range(0, n, 3), *hit[hit % 3 == 1], *hit[hit % 3 == 2][1:]}
     assert sorted(found[:at] - 7) == sorted(expected)
     assert (left == boxes.needs).all()
     # Too little room changes nothing.
-    assert merge(boxes, left, places, runs, 2, found[:100], 0) == -1
+    assert merge_hits(boxes, left, places, runs, 2, found[:100], 0) == -1
     assert (left == boxes.needs).all()
 
 
@@ -115,7 +115,7 @@ def test_counters_are_wide_enough(most: int, kind: Any) -> None:
     boxes.needs[1] += 1
     left, found = boxes.needs.copy(), np.zeros(64, dtype=np.int64)
     for _ in range(most):
-        count(left, np.array([0, 1], dtype=np.int32), 0, 2, -1)
+        count_hits(left, np.array([0, 1], dtype=np.int32), 0, 2, -1)
     assert left[:2].tolist() == [0, 1]
     assert collect(left, boxes.needs, boxes.ids, found, 0) == 1
     assert found[0] == 5

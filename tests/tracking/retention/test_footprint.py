@@ -11,8 +11,9 @@ import pytest
 import watchline as wl
 from watchline.catalog import Catalog
 from watchline.spark import share
-from watchline.tracking import Watcher, footprint
-from watchline.tracking.footprint import array_bytes
+from watchline.tracking import ChangeQueries
+from watchline.tracking.retention import footprint
+from watchline.tracking.retention.footprint import array_bytes
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP)"
@@ -36,7 +37,7 @@ def test_mapped_arrays_count_as_those_in_memory(tmp_path: Path) -> None:
 def test_a_new_version_visits_what_it_adds(monkeypatch: pytest.MonkeyPatch) -> None:
     circle = "CREATE QUERY c{0} AS SELECT * FROM cars INSIDE CIRCLE ({0}, 0, 1)".format
     catalog = Catalog.of([CARS, *map(circle, range(500))])
-    watcher = Watcher(catalog, "cars")
+    watcher = ChangeQueries(catalog, "cars")
     before = watcher.nbytes
     visits, parts = [], footprint._parts
     monkeypatch.setattr(footprint, "_parts", lambda thing: visits.append(thing) or parts(thing))
@@ -50,6 +51,6 @@ def test_who_ends_is_found_out_once() -> None:
     """Every batch asks, and must not pay for all queries."""
     catalog = Catalog.of([CARS, "CREATE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 1, 1)"])
     tracker = wl.Tracker(catalog, "cars")
-    made = tracker._watcher._layers[0].base.plan
+    made = next(iter(tracker._queries.shared._plan)).prepared.plan
     assert made.mortal is made.mortal
     assert made.mortal.tolist() == [False]

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import reference
-from tests.properties.test_moving import Cut, crowd, ours, scripts
-from tests.scripts import Played, Script
 from tests.support.effort import examples
+from tests.support.scripts import Played, Script
+from tests.tracking.test_moving_properties import Cut, crowd, ours, scripts
 
 PARTS = [0.0, 0.25, 0.5, 1.0]
 # Of a microsecond: a few cells of the lattice in a time-out.

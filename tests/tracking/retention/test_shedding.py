@@ -13,11 +13,12 @@ import pytest
 import watchline as wl
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Keep, Retention, Shed
-from watchline.tracking import blob, shedding
-from watchline.tracking.batch import Batch
-from watchline.tracking.forgotten import VERSIONS, Forgotten
-from watchline.tracking.shedding import threshold_of
-from watchline.tracking.shrinking import STEPS, Sizes
+from watchline.rows import blob
+from watchline.tracking.batch import ProcessedBatch
+from watchline.tracking.retention import shedding
+from watchline.tracking.retention.forgotten import VERSIONS, Forgotten
+from watchline.tracking.retention.shedding import threshold_of
+from watchline.tracking.retention.shrinking import SHARES, Shrinkage
 
 COLUMNS = "id BIGINT, x DOUBLE, y DOUBLE, kind STRING, cargo STRING, ts TIMESTAMP"
 STREAM = f"CREATE STREAM cars ({COLUMNS}) OBJECT id TIME ts POINT (x, y)"
@@ -159,7 +160,7 @@ def test_objects_that_few_queries_look_at_are_given_up() -> None:
     assert t.accuracies() == t.stats()["accuracies"] == {"a": 2 / 3}
     assert t.stats()["least"] == 2 / 3
     # What it leaves behind is less than the row.
-    assert t._shadows.slim.column_names == ["id", "x", "y", "ts"]
+    assert t._retention.given_up.shadows.slim.column_names == ["id", "x", "y", "ts"]
     # A shadow that reports changes its shadow only.
     assert brief(t.process(at((3, 8, 9), second=1))) == []
     assert t.accuracies() == {"a": 2 / 3}
@@ -213,7 +214,7 @@ def test_a_shadow_that_more_queries_look_at_takes_the_place_of_an_object() -> No
     kept = {row["object_id"] for row in t.process(at(second=1)).to_pylist()}
     assert kept == set()
     # Two shadows leave the only answer: that spares changes.
-    shadows = t._shadows.slim["id"].to_pylist()
+    shadows = t._retention.given_up.shadows.slim["id"].to_pylist()
     t.process(at(*((i, 50, 1) for i in shadows[:1]), second=2))
     known, other = sorted({1, 2, 3, 4} - set(shadows)), shadows[1]
     # Three queries look at the other now, and the threshold is two.
@@ -226,14 +227,14 @@ def test_a_shadow_that_more_queries_look_at_takes_the_place_of_an_object() -> No
 def test_the_threshold_stays_while_load_is_high() -> None:
     t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 8", "a INSIDE (0, 0, 100, 100)")
     t.process(at(*((i, i, 1) for i in range(12))))
-    assert t._threshold == 2
+    assert t._retention.object_shedding.threshold == 2
     t.process(at((11, 500, 1), second=1))
-    assert (len(t), t._threshold) == (7, 2)
+    assert (len(t), t._retention.object_shedding.threshold) == (7, 2)
     # Shadows that report come back meanwhile; below three quarters of the bound load is not high.
     t.process(at((0, 1, 1), second=2))
-    assert (len(t), t._threshold) == (8, 2)
+    assert (len(t), t._retention.object_shedding.threshold) == (8, 2)
     t.process(at((10, 500, 1), (9, 500, 1), second=3))
-    assert (len(t), t._threshold) == (6, 1)
+    assert (len(t), t._retention.object_shedding.threshold) == (6, 1)
 
 
 def test_shadows_of_no_query_fade() -> None:
@@ -283,22 +284,22 @@ def test_queries_shrink_and_grow_again() -> None:
     t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 4 SHED QUERIES", "a INSIDE (0, 0, 10, 10)")
     near, far = [(i, 5.0, 5.0) for i in (1, 2, 3)], [(i, 0.1, 0.1) for i in (4, 5)]
     assert brief(t.process(at(*near, *far)))[-2:] == [("a", -1, 4, "shed"), ("a", -1, 5, "shed")]
-    assert t._sizes.step == 3
+    assert t._queries.shrinkage.step == 3
     assert t.accuracies() == {"a": 3 / 5}
     # There is room for two more steps in each batch, and then they enter by themselves.
     for second in (1, 2, 3):
         assert brief(t.process(at(second=second))) == []
-    assert t._sizes == Sizes()
+    assert t._queries.shrinkage == Shrinkage()
     assert brief(t.process(at(*far[:1], second=4))) == [("a", 1, 4, "enter")]
 
 
 def test_steps_take_the_cache_first() -> None:
-    caches, areas = zip(*STEPS, strict=True)
+    caches, areas = zip(*SHARES, strict=True)
     assert caches[:3] == (1.0, 0.5, 0.0)
     assert areas[:4] == (1.0, 1.0, 1.0, 0.9)
     assert list(areas) == sorted(areas, reverse=True)
     ids = pa.array(["a", "b", "c"])
-    sizes = Sizes(len(STEPS) - 1, frozenset("c"))
+    sizes = Shrinkage(len(SHARES) - 1, frozenset("c"))
     assert sizes.areas(ids, np.array([0.0, 0.9, 0.9])).tolist() == [0.1, 0.9, 1.0]
     assert sizes.caches(ids).tolist() == [0.0, 0.0, 1.0]
 
@@ -509,7 +510,7 @@ def test_a_state_without_counts_is_read() -> None:
     older = wl.Tracker.restore(cat, "cars", blob.pack(head, tables[:-1]))
     assert older.stats()["shadow"] == 3
     for each in (t, older):
-        kept = each._objects["id"].to_pylist()
+        kept = each._objects.rows["id"].to_pylist()
         found = each.process(at(*((i, 50, 1) for i in kept), (0, 1, 1), second=1))
         assert brief(found)[-1] == ("a", 1, 0, "shed")
 
@@ -544,7 +545,7 @@ def test_forgotten_objects_have_reported_or_expired_when_a_timeout_has_passed() 
     )
     t.process(at(*((i, i, 1) for i in range(16))))
     assert t.stats()["unknown"] == 6
-    [kept] = t._objects["id"].to_pylist()
+    [kept] = t._objects.rows["id"].to_pylist()
     for second in (4, 8, 12, 16):
         t.process(at((kept, 1, 1), second=second))
     assert (t.stats()["unknown"], t.stats()["accuracy"], t.stats()["forgotten"]) == (0, 1.0, 6)
@@ -562,8 +563,8 @@ def test_new_and_moving_queries_may_miss_all_that_are_forgotten() -> None:
     cat.execute("CREATE QUERY c AS SELECT * FROM cars INSIDE (0, 0, 1, 10)")
     t.advance_to(cat.version)
     # One of the shadows or the object is in it, and six may be.
-    held = sum(row == 0 for row in t._objects["id"].to_pylist())
-    missed = sum(row == 0 for row in t._shadows.rows()["id"].to_pylist())
+    held = sum(row == 0 for row in t._objects.rows["id"].to_pylist())
+    missed = sum(row == 0 for row in t._retention.given_up.shadows.rows()["id"].to_pylist())
     assert t.accuracies()["c"] == held / (held + missed + 6)
 
 
@@ -591,7 +592,8 @@ def test_a_query_may_miss_what_was_forgotten_before_it_and_what_it_held_since() 
     t.process(at(*((i, i, 1) for i in range(30, 38)), second=1))
     # There were 9 shadows: with 8 more that is too many, and nine are left.
     assert t.stats()["unknown"] == 14
-    missing = dict(zip(t._missing().queries.to_pylist(), t._missing().objects, strict=True))
+    found = t._retention.accuracy.missing()
+    missing = dict(zip(found.queries.to_pylist(), found.objects, strict=True))
     # All eight objects in `c` are shadows or forgotten, and six were forgotten before it came.
     assert missing["c"] == 6 + 8
     # None of the eight was in `a` or `b`.
@@ -600,10 +602,10 @@ def test_a_query_may_miss_what_was_forgotten_before_it_and_what_it_held_since() 
 
 def test_a_query_that_is_replaced_may_miss_all_that_were_forgotten() -> None:
     cat, t = crowded()
-    shadows = t._shadows.rows()["id"].to_pylist()
+    shadows = t._retention.given_up.shadows.rows()["id"].to_pylist()
     cat.execute("CREATE OR REPLACE QUERY a AS SELECT * FROM cars INSIDE (0, 0, 12, 10)")
     t.advance_to(cat.version)
-    held = sum(i < 12 for i in t._objects["id"].to_pylist())
+    held = sum(i < 12 for i in t._objects.rows["id"].to_pylist())
     missed = sum(i < 12 for i in shadows) + 6
     assert t.accuracies()["a"] == held / (held + missed)
     assert t.accuracies()["b"] == 1 / 6
@@ -697,8 +699,9 @@ def test_shadows_are_matched_once_for_each_tenth_of_their_bound_that_comes(
     t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 10", "a INSIDE (0, 0, 1000, 10)")
     t.process(at(*((i, i, 1) for i in range(150))))
     assert (len(t), t.stats()["shadow"]) == (10, 90)
-    looked, look = [], t._look_again
-    monkeypatch.setattr(t, "_look_again", lambda: (looked.append(0), look()))
+    retention = t._retention
+    looked, look = [], retention.look_again
+    monkeypatch.setattr(retention, "look_again", lambda: (looked.append(0), look()))
     for second in range(1, 45):
         t.process(at((150 + second, 150 + second, 1), second=second))
         assert t.stats()["shadow"] <= 100
@@ -715,15 +718,15 @@ def test_shadows_are_not_touched_where_none_reports_and_none_expires(
         "a INSIDE (0, 0, 16, 10)",
     )
     t.process(at(*((i, i, 1) for i in range(6))))
-    [kept] = t._objects["id"].to_pylist()
+    [kept] = t._objects.rows["id"].to_pylist()
     linked: list[int] = []
 
-    class Counted(shedding.Linked):
+    class Counted(shedding.LinkedRows):
         def __init__(self, *arguments: Any) -> None:
             linked.append(0)
             super().__init__(*arguments)
 
-    monkeypatch.setattr(shedding, "Linked", Counted)
+    monkeypatch.setattr(shedding, "LinkedRows", Counted)
     for second in (1, 3, 5):
         t.process(at((kept, 1, 1), second=second))
         assert (t.stats()["shadow"], t.accuracies(), linked) == (5, {"a": 1 / 6}, [])
@@ -740,7 +743,8 @@ def test_newcomers_are_looked_for_only_where_objects_are_shed() -> None:
     ):
         t = tracker(clauses, "a INSIDE (0, 0, 16, 10)")
         t.process(at((1, 1, 1)))
-        done = Batch(t._known(), at((1, 2, 1), (2, 2, 1), second=1), t.no_rows(), None)
+        parts = t._objects, t._queries, t._proximity.operator()
+        done = ProcessedBatch(*parts, at((1, 2, 1), (2, 2, 1), second=1), t.no_rows(), None)
         assert done.objects["id"].to_pylist() == [1, 2]
         assert done.came.to_pylist() == came
 
@@ -778,13 +782,14 @@ def test_queries_do_not_shrink_for_nothing() -> None:
         assert brief(t.process(rows)) == brief(exact.process(rows))
         stats = t.stats()
         assert (stats["objects"], stats["accuracy"], stats["over_limit"]) == (400, 1.0, second + 1)
-    assert t._sizes == Sizes()
+    assert t._queries.shrinkage == Shrinkage()
 
 
 def test_a_step_is_not_looked_for_in_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 1 SHED QUERIES", "a INSIDE (0, 0, 10, 10)")
     tried = []
-    monkeypatch.setattr(t, "_left_by", lambda step: tried.append(step) or len(t))
+    sheds = t._retention.query_shedding
+    monkeypatch.setattr(sheds, "_left_by", lambda step: tried.append(step) or len(t))
     for second in range(20):
         t.process(at((1, 5, 5), (2, 5, 5), second=second))
     # In batches 0, 2, 5, 10 and 19.
@@ -795,6 +800,6 @@ def test_only_steps_that_let_objects_go_are_taken() -> None:
     """The first objects go with a tenth of the area, and no more do with the rest of it."""
     t = tracker("RETAIN SIGNIFICANT CACHE 0 MAX OBJECTS 2 SHED QUERIES", "a INSIDE (0, 0, 10, 10)")
     t.process(at(*((i, 5, 5) for i in range(3)), (3, 0.1, 0.1)))
-    assert (len(t), t._sizes.step) == (3, 3)
+    assert (len(t), t._queries.shrinkage.step) == (3, 3)
     assert t.stats()["over_limit"] == 1
     assert t.accuracies() == {"a": 3 / 4}

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.ledgers import Told
-from tests.properties.test_moving import crowd, ours, scripts
-from tests.properties.test_retention import PARTS, SPEEDS, Kept, in_order
-from tests.scripts import FOREVER, Played, Row, Script, table
 from tests.support.effort import examples
+from tests.support.ledgers import Told
+from tests.support.scripts import FOREVER, Played, Row, Script, table
+from tests.tracking.retention.test_properties import PARTS, SPEEDS, Kept, in_order
+from tests.tracking.test_moving_properties import crowd, ours, scripts
 
 # What queries of these names demand.
 LEAST = {"a": 0.5, "b": 0.9, "c": 1.0, "f": 0.3}
@@ -169,9 +169,10 @@ class Counted(Bounded):
         [tracker] = self.trackers
         told, exact = tracker.stats()["changes"], self.exact.stats()["changes"]
         # What was spared is there, and what it takes to take all shadows back.
-        assert told + tracker._spared + int(tracker._shadows.answers.sum()) <= exact
+        given_up = tracker._retention.given_up
+        assert told + given_up.spared + int(given_up.shadows.answers.sum()) <= exact
         # Only a focal object, which cannot be refused, may force a known object out without that.
-        assert told <= exact or (tracker._spared < 0 and self.has_focals)
+        assert told <= exact or (given_up.spared < 0 and self.has_focals)
 
 
 @settings(ours, max_examples=examples(120))

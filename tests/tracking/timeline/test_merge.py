@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import reference
-from tests.ledgers import ARROW, NAMES
 from tests.support.effort import examples
+from tests.support.ledgers import ARROW, NAMES
 from watchline.model import Attribute, Stream, Type
-from watchline.moving import merge as m
-from watchline.moving import tables
+from watchline.proximity import tables
 from watchline.reasons import REASONS
+from watchline.tracking.timeline import format as m
+from watchline.tracking.timeline.reader import MergedChanges, merge_timelines
 
 FIRST = -(2**63)
 ATTRIBUTES = [("x", "DOUBLE"), ("y", "DOUBLE"), ("n", "BIGINT"), ("ts", "TIMESTAMP")]
@@ -210,7 +211,7 @@ def table(rows: list[Any], schema: pa.Schema) -> pa.Table:
     )
 
 
-def listed(merged: m.Merged) -> list[Told]:
+def listed(merged: MergedChanges) -> list[Told]:
     shown = merged.rows.take(pa.array(merged.places))
     shown = shown.set_column(4, "ts", shown["ts"].cast(pa.int64())).to_pylist()
     own = zip(merged.queries.to_pylist(), merged.signs.tolist(), shown, merged.times.tolist(),
@@ -314,23 +315,25 @@ def agree(
     right += ledger.process(rows)
     timelines = [ledger.timeline(shard) for shard in ledger.shards]
     ledger.begin()
-    merged = m.merge(timelines, stream(ledger.kind))
+    merged = merge_timelines(timelines, stream(ledger.kind))
     assert listed(merged) == wanted(right)
     assert merged.answers == sum(map(len, ledger.answers.values()))
     in_parts(timelines, stream(ledger.kind), parts, merged)
     return right
 
 
-def in_parts(timelines: list[m.Timeline], declared: Stream, parts: int, whole: m.Merged) -> None:
+def in_parts(
+    timelines: list[m.Timeline], declared: Stream, parts: int, whole: MergedChanges
+) -> None:
     """Split by query, sent, and merged by part: the same."""
     boxes: list[list[m.Timeline]] = [[] for _ in range(parts)]
     for timeline in timelines:
         ids = timeline.queries["id"].to_pylist()
         targets = np.array([len(i.encode()) * 3 % 5 % parts for i in ids], dtype=np.int64)
-        for box, part in zip(boxes, m.split(timeline, targets, parts), strict=True):
+        for box, part in zip(boxes, m.split_timeline(timeline, targets, parts), strict=True):
             if part.records.num_rows:
-                box.append(m.unpack(m.pack(part)))
+                box.append(m.unpack_timeline(m.pack_timeline(part)))
             assert part.rows.num_rows <= part.records.num_rows
-    merged = [m.merge(box, declared) for box in boxes if box]
+    merged = [merge_timelines(box, declared) for box in boxes if box]
     assert Counter(c for part in merged for c in listed(part)) == Counter(listed(whole))
     assert sum(part.answers for part in merged) == whole.answers

@@ -10,22 +10,41 @@ The index knows queries by their slots, so that an array of stamps by slot takes
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 import watchline.index
-from watchline.border.base import Monitor, checked_dims
-from watchline.border.search import Columns, Crossings, Found, collected
-from watchline.index.table import Doubles, Integers, Slots
+from watchline.borders.monitor import Monitor, checked_dims
+from watchline.borders.step import ROW_CHANGES, CrossingColumns, Crossings, RowChanges
+from watchline.kernels.arrays import Doubles, Integers, Small
+from watchline.kernels.buffers import filled_columns
+from watchline.kernels.compiled import kernel
 
 # Rows that are searched at once.
 CHUNK = 16_384
 # Of a stream's row, after the value: where its answer begins, and its length. A place below zero is
 # one in the result of the chunk.
 PLACE, LENGTH = 0, 1
+
+
+class Searched(NamedTuple):
+    """Rows that were searched together: the slots of their streams, their values, and the queries
+    around each; `first` is the place of the first row in the call."""
+
+    slots: Small
+    points: Doubles
+    offsets: Integers
+    queries: Small
+    first: int
+
+
+class KeptAnswers(NamedTuple):
+    """The table of streams, their answers, and a stamp for each query."""
+
+    kept: Doubles
+    answers: Small
+    stamps: Integers
 
 
 class DiffRmq(Monitor):
@@ -45,18 +64,18 @@ class DiffRmq(Monitor):
     def _nbytes(self) -> int:
         return self._index.nbytes + self._answers.nbytes + self._stamps.nbytes
 
-    def _opened(self, slots: Slots) -> Crossings:
+    def _opened(self, slots: Small) -> Crossings:
         self._index.insert(slots, self._boxes.lo[slots], self._boxes.hi[slots])
         return self._again()
 
-    def _closed(self, slots: Slots) -> Crossings:
+    def _closed(self, slots: Small) -> Crossings:
         self._index.remove(slots)
         return self._again()
 
     def _settle(self) -> None:
-        """Slots are the index's ids, and stay."""
+        """Small are the index's ids, and stay."""
 
-    def _left(self, slots: Slots) -> Crossings:
+    def _left(self, slots: Small) -> Crossings:
         return self._in_place(slots, np.full((len(slots), self.dims), np.inf))
 
     def _moved(self, numbers: Integers, points: Doubles) -> Crossings:
@@ -72,11 +91,11 @@ class DiffRmq(Monitor):
         slots = self._streams.living()
         return self._in_place(slots, self._streams.left[slots])
 
-    def _in_place(self, slots: Slots, points: Doubles) -> Crossings:
+    def _in_place(self, slots: Small, points: Doubles) -> Crossings:
         found = self._steps(slots, points)
         return self._by_no_row(slots, found, self._boxes.ids[found[1]])
 
-    def _steps(self, slots: Slots, points: Doubles) -> Found:
+    def _steps(self, slots: Small, points: Doubles) -> RowChanges:
         """The differences that these values make, in order; a value that is nowhere is +inf."""
         nowhere = ~np.isfinite(points).all(axis=1)
         if nowhere.any():
@@ -94,42 +113,33 @@ class DiffRmq(Monitor):
                     found = self._index.stab(points[first:last])
                     loaded = first
                 row, at = self._differences(
-                    slots, points, found, first, Columns(room[0], *room), row, at
+                    slots, points, found, first, CrossingColumns(room[0], *room), row, at
                 )
                 if row < last:
                     break
                 self._keep(slots[first:last], found.ids)
             return row, at
 
-        return collected(fill, len(slots), self._rate)
+        return filled_columns(fill, len(slots), self._rate, ROW_CHANGES)
 
     def _differences(
         self,
-        slots: Slots,
+        slots: Small,
         points: Doubles,
         found: watchline.index.Matches,
         first: int,
-        columns: Columns,
+        columns: CrossingColumns,
         row: int,
         at: int,
     ) -> tuple[int, int]:
-        ids = found.ids.astype(np.int32, copy=False)
-        chunk = slots[first : first + CHUNK], points[first : first + CHUNK]
-        row, at = _differences(
-            *chunk,
-            found.offsets,
-            ids,
-            self._streams.rows,
-            self._answers,
-            self._stamps,
-            first,
-            columns,
-            row - first,
-            at,
-        )
+        part = slice(first, first + CHUNK)
+        queries = found.ids.astype(np.int32, copy=False)
+        searched = Searched(slots[part], points[part], found.offsets, queries, first)
+        answers = KeptAnswers(self._streams.rows, self._answers, self._stamps)
+        row, at = _differences(searched, answers, columns, row - first, at)
         return first + row, at
 
-    def _keep(self, slots: Slots, found: npt.NDArray[np.int32]) -> None:
+    def _keep(self, slots: Small, found: Small) -> None:
         """Answers of a chunk become the streams' own; for room the others are moved together."""
         if self._end + len(found) > len(self._answers):
             lengths = self._streams.right[self._streams.living(), LENGTH]
@@ -139,22 +149,14 @@ class DiffRmq(Monitor):
         self._end = _keep(slots, self._streams.rows, self.dims, found, self._answers, self._end)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _differences(
-    slots: Slots,
-    points: Doubles,
-    offsets: Integers,
-    found: npt.NDArray[np.int32],
-    kept: Doubles,
-    answers: npt.NDArray[np.int32],
-    stamps: Integers,
-    first: int,
-    columns: Columns,
-    row: int,
-    at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+    searched: Searched, given: KeptAnswers, columns: CrossingColumns, row: int, at: int
+) -> tuple[int, int]:
     """Old answers are stamped; what of the new one has no stamp has come, and the rest is stamped
     anew; what of the old one has the old stamp still has gone."""
+    slots, points, offsets, found, first = searched
+    kept, answers, stamps = given
     rows, _, tags, signs = columns
     dims = points.shape[1]
     for i in range(row, len(slots)):
@@ -184,15 +186,15 @@ def _differences(
     return len(slots), at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _keep(
-    slots: Slots,
+    slots: Small,
     kept: Doubles,
     dims: int,
-    found: npt.NDArray[np.int32],
-    answers: npt.NDArray[np.int32],
+    found: Small,
+    answers: Small,
     end: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """The last answer of each stream of a chunk to the end of the answers; where they end now."""
     for i in range(len(slots)):
         place = int(kept[slots[i], dims + PLACE])
@@ -204,10 +206,8 @@ def _keep(
     return end
 
 
-@nb.njit(cache=True, nogil=True)
-def _compact(
-    kept: Doubles, dims: int, answers: npt.NDArray[np.int32], larger: npt.NDArray[np.int32]
-) -> int:  # pragma: no cover - compiled
+@kernel
+def _compact(kept: Doubles, dims: int, answers: Small, larger: Small) -> int:
     """Answers that are not of the chunk, side by side in other memory; where they end."""
     end = 0
     for slot in range(len(kept)):

@@ -11,21 +11,21 @@ Cost: (r + L - 1) · L or · (1 + log L) heads in one dimension, (R + L - 1)² �
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index.cei import leaves_of, tree_pieces
-from watchline.index.ces import make_room, touched
+from watchline.index.cei import SegmentTree, leaves_of, tree_pieces
+from watchline.index.cells import Axis, cells_of, span_of
+from watchline.index.ces import touched
 from watchline.index.constructs import ConstructIndex, no_levels
-from watchline.index.grid import Axis, cells_of, span_of
-from watchline.index.lists import Pieces, Store, first_cut, read_head
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.tuning import Costs, Shape, best_shape
-from watchline.index.vector import SLACK, bit_length, fetch_list, move, prefetch
-from watchline.kernels import inner
+from watchline.index.postings import Pieces, Store, first_cut, read_head
+from watchline.index.table import BoxArrays
+from watchline.index.tuning import SampleCosts, Shape, best_shape
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.buffers import with_room
+from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.simd import SLACK, bit_length, fetch_list, move, prefetch
 
 # Lists whose memory is fetched ahead together.
 AHEAD = 512
@@ -49,11 +49,11 @@ class _Anchored(ConstructIndex):
     def _around(self, k: int, row: int) -> Integers:
         """The lists around a cell, relative to the first of its own; `row`: anchors to a row."""
 
-    def _costs(self, axes: tuple[Axis, ...], k: int, rows: Doubles) -> Costs:
+    def _costs(self, axes: tuple[Axis, ...], k: int, rows: Doubles) -> SampleCosts:
         levels = no_levels()
         self._taken(axes, k, rows, np.arange(len(rows), dtype=np.int32), levels, 1)
         lists = len(self._around(k, 1)) + int(np.count_nonzero(levels[0, k + 1 :]))
-        return Costs(_anchors(axes, k) * self._sizes(k), lists, levels)
+        return SampleCosts(_anchors(axes, k) * self._sizes(k), lists, levels)
 
     @abstractmethod
     def _taken(
@@ -61,19 +61,19 @@ class _Anchored(ConstructIndex):
         axes: tuple[Axis, ...],
         k: int,
         rows: Doubles,
-        slots: Slots,
+        slots: Small,
         levels: Integers,
         sign: int,
     ) -> Pieces: ...
 
-    def _decompose(self, rows: Doubles, slots: Slots, sign: int) -> Pieces:
+    def _decompose(self, rows: Doubles, slots: Small, sign: int) -> Pieces:
         return self._taken(self.shape.axes, self.shape.k, rows, slots, self._levels, sign)
 
     def _count(self) -> int:
         return _anchors(self.shape.axes, self.shape.k) * self._sizes(self.shape.k)
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         axes, k = self.shape.axes, self.shape.k
         pad = (1 << k) - 1
@@ -83,22 +83,11 @@ class _Anchored(ConstructIndex):
         segments, leaves = (cells[0] >> k, leaves_of(self.shape.segments[0]))
         if self.dims == 2:
             segments, leaves = np.zeros_like(segments), 0
-        return _search(
-            anchors * self._sizes(k),
-            self._around(k, width),
-            segments,
-            leaves,
-            np.flatnonzero(self._levels[:, k + 1 :].any(axis=0)) + 1,
-            self._count(),
-            self._lists.store,
-            self._boxes.rows,
-            self._boxes.ids,
-            points,
-            offsets,
-            found,
-            row,
-            at,
-        )
+        levels = np.flatnonzero(self._levels[:, k + 1 :].any(axis=0)) + 1
+        tree = SegmentTree(k, self._count(), leaves)
+        ways = ListWays(anchors * self._sizes(k), self._around(k, width), segments, levels, tree)
+        store, boxes = self._lists.store, self._boxes.arrays
+        return _search(ways, store, boxes, points, offsets, found, row, at)
 
 
 class _AnchoredIntervals(_Anchored):
@@ -112,16 +101,14 @@ class _AnchoredIntervals(_Anchored):
         axes: tuple[Axis, ...],
         k: int,
         rows: Doubles,
-        slots: Slots,
+        slots: Small,
         levels: Integers,
         sign: int,
     ) -> Pieces:
         sizes = self._sizes(k)
-        tree, leaves = _anchors(axes, k) * sizes, leaves_of(-(-axes[0].cells >> k))
+        tree = SegmentTree(k, _anchors(axes, k) * sizes, leaves_of(-(-axes[0].cells >> k)))
         powers = self.kind == "lci"
-        return Pieces(
-            *_intervals(axes[0], k, powers, sizes, tree, leaves, rows, slots, levels, sign)
-        )
+        return Pieces(*_intervals(axes[0], tree, powers, sizes, rows, slots, levels, sign))
 
 
 class SimpleConstructIntervals(_AnchoredIntervals):
@@ -173,7 +160,7 @@ class VirtualConstructSquares(_Anchored):
         axes: tuple[Axis, ...],
         k: int,
         rows: Doubles,
-        slots: Slots,
+        slots: Small,
         levels: Integers,
         sign: int,
     ) -> Pieces:
@@ -186,20 +173,19 @@ def _anchors(axes: tuple[Axis, ...], k: int) -> int:
     return int(np.prod([axis.cells + (1 << k) - 1 for axis in axes]))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _intervals(
     axis: Axis,
-    k: int,
+    tree: SegmentTree,
     powers: bool,
     sizes: int,
-    tree: int,
-    leaves: int,
     rows: Doubles,
-    slots: Slots,
+    slots: Small,
     levels: Integers,
     sign: int,
-) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+) -> tuple[Integers, Small, Integers, Small]:
     """Lists and cuts of each range: always the longest interval that fits, from the left."""
+    k = tree.k
     pad, length = (1 << k) - 1, 1 << k
     room = 0
     for i in range(len(slots)):
@@ -219,19 +205,8 @@ def _intervals(
         if (end - first) >> k > WIDE:
             # The tree takes the whole segments, and what is left at both ends goes as ever.
             left, right = (first + pad) >> k, end >> k
-            n = tree_pieces(
-                left,
-                right,
-                k,
-                tree,
-                leaves,
-                pad * sizes + sizes - 1,
-                length * sizes,
-                lists,
-                n,
-                levels,
-                sign,
-            )
+            base, step = pad * sizes + sizes - 1, length * sizes
+            n = tree_pieces(left, right, tree, base, step, lists, n, levels, sign)
             n = _greedy(first, left << k, k, powers, sizes, lists, n, levels, sign)
             first = right << k
         n = _greedy(first, end, k, powers, sizes, lists, n, levels, sign)
@@ -250,7 +225,7 @@ def _greedy(
     n: int,
     levels: Integers,
     sign: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     pad = (1 << k) - 1
     while first < end:
         size = min(end - first, 1 << k)
@@ -264,17 +239,17 @@ def _greedy(
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _squares(
     axis_x: Axis,
     axis_y: Axis,
     k: int,
     wide: int,
     rows: Doubles,
-    slots: Slots,
+    slots: Small,
     levels: Integers,
     sign: int,
-) -> tuple[Integers, Slots, Integers, Slots]:  # pragma: no cover - compiled
+) -> tuple[Integers, Small, Integers, Small]:
     """Lists and cuts of each box: rows of the largest squares that fit, from the lower left."""
     pad = (1 << k) - 1
     width = axis_x.cells + pad
@@ -289,12 +264,13 @@ def _squares(
         ring = (bx - ax) * (by - ay) - (x.end - x.first) * (y.end - y.first)
         squares = ((x.end - x.first) >> k) * ((y.end - y.first) >> k)
         if ring > WIDE_SQUARES or squares > WIDE_SQUARES:
-            cuts, cut_owners = make_room(cuts, cut_owners, c + 1)
+            cuts, cut_owners = with_room(cuts, c, 1), with_room(cut_owners, c, 1)
             cuts[c], cut_owners[c] = wide, slots[i]
             c += 1
             levels[1, k + 1] += sign
             continue
-        cuts, cut_owners = make_room(cuts, cut_owners, c + (bx - ax) * (by - ay))
+        area = (bx - ax) * (by - ay)
+        cuts, cut_owners = with_room(cuts, c, area), with_room(cut_owners, c, area)
         for v in range(ay, by):
             for u in range(ax, bx):
                 if not (x.first <= u < x.end and y.first <= v < y.end):
@@ -302,7 +278,8 @@ def _squares(
                     cut_owners[c] = slots[i]
                     c += 1
                     levels[1, 0] += sign
-        lists, owners = make_room(lists, owners, n + (x.end - x.first) * (y.end - y.first))
+        covered = (x.end - x.first) * (y.end - y.first)
+        lists, owners = with_room(lists, n, covered), with_room(owners, n, covered)
         begin = n
         n = _tiles(x.first, x.end, y.first, y.end, k, width, lists, n, levels, sign)
         owners[begin:n] = slots[i]
@@ -321,7 +298,7 @@ def _tiles(
     n: int,
     levels: Integers,
     sign: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """Squares of one size for as much as they fill, then the strips above and to the right."""
     pad = (1 << k) - 1
     while a < b and c < d:
@@ -352,7 +329,7 @@ def _strip(
     n: int,
     levels: Integers,
     sign: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """A strip narrower than the squares beside it, in columns of ever smaller squares."""
     pad = (1 << k) - 1
     while a < b and c < d:
@@ -365,25 +342,32 @@ def _strip(
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+class ListWays(NamedTuple):
+    """Which lists a search of each row reads: those around its cell, at distances `around` from the
+    first list of the cell, and those of its segment on these levels of the tree."""
+
+    bases: Integers
+    around: Integers
+    segments: Integers
+    levels: Integers
+    tree: SegmentTree
+
+
+@kernel
 def _search(
-    bases: Integers,
-    around: Integers,
-    segments: Integers,
-    leaves: int,
-    levels: Integers,
-    tree: int,
+    ways: ListWays,
     store: Store,
-    boxes: Doubles,
-    ids: Integers,
+    boxes: BoxArrays,
     points: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Some rows at a time: all lists around their cells, those with entries, then the ids."""
+    bases, around, segments, levels, tree = ways
     heads, words, doubles, size = store.heads, store.words, store.doubles, store.cut
+    bounds, ids = boxes
     id_at = 2 * (len(words) // len(doubles))
     nothing = len(heads) - 1
     depth = len(around) + len(levels)
@@ -403,7 +387,7 @@ def _search(
                 lists[i, j] = bases[group + i] + around[j] if finite else nothing
                 prefetch(heads, lists[i, j] * heads.ndim)
             for j in range(len(levels)):
-                node = tree + ((segments[group + i] + leaves) >> levels[j])
+                node = tree.first + ((segments[group + i] + tree.leaves) >> levels[j])
                 lists[i, len(around) + j] = node if finite else nothing
                 prefetch(heads, lists[i, len(around) + j] * heads.ndim)
         for i in range(count):
@@ -435,8 +419,8 @@ def _search(
                         else:
                             y, slot = points[group + i, 1], words[place]
                             found[to] = ids[slot]
-                            hit = (boxes[slot, 0] <= x) & (x < boxes[slot, 2])
-                            hit &= (boxes[slot, 1] <= y) & (y < boxes[slot, 3])
+                            hit = (bounds[slot, 0] <= x) & (x < bounds[slot, 2])
+                            hit &= (bounds[slot, 1] <= y) & (y < bounds[slot, 3])
                         to += np.uint64(hit)
                         place += size
             offsets[group + i + 1] = to

@@ -12,18 +12,16 @@ bytes, and each box one for each side.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from watchline.index import scan
-from watchline.index.merging import Counts, Tally, collect, count
-from watchline.index.rebuilt import RebuiltIndex
+from watchline.index.papers.merging import Counters, Tally, collect, count_hits
+from watchline.index.papers.rebuilt import RebuiltIndex
 from watchline.index.scan import finite, scan_run
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.kernels import inner, leaf
+from watchline.kernels.arrays import Array, Bytes, Doubles, Integers, Mask, Small
+from watchline.kernels.compiled import inner, kernel, leaf
 
 # A pass over so many counters takes as long as a hit.
 SWITCH = 16
@@ -33,11 +31,11 @@ class Sides(NamedTuple):
     """Side 2k has the lower bounds of dimension k, side 2k + 1 the upper ones."""
 
     bounds: Doubles
-    places: Slots
+    places: Small
     # Where the bounds of each side begin; the next begins where they end.
     starts: Integers
     # (sides, places): 1 where a box is bounded.
-    bounded: npt.NDArray[np.uint8]
+    bounded: Bytes
 
 
 class CountingIndex(RebuiltIndex):
@@ -56,7 +54,7 @@ class CountingIndex(RebuiltIndex):
         self._sides = Sides(bounds, np.concatenate(orders).astype(np.int32), starts, bounded)
         return len(bounds) / 4
 
-    def _needs(self, lo: Doubles, hi: Doubles) -> npt.NDArray[Any]:
+    def _needs(self, lo: Doubles, hi: Doubles) -> Array:
         return np.zeros(len(lo), dtype=np.uint8)
 
     @property
@@ -68,25 +66,25 @@ class CountingIndex(RebuiltIndex):
         return super()._nbytes + sum(a.nbytes for a in self._sides)
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         late = self._late.columns()
         return _search(self._sides, self._tally, *late, points, offsets, found, row, at)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _search(
     sides: Sides,
     boxes: Tally,
     lo: Doubles,
     hi: Doubles,
-    ids: npt.NDArray[Any],
+    ids: Array,
     points: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     base, left = boxes.needs.copy(), boxes.needs.copy()
     # Whether the boxes of a side start as violated.
     down = np.zeros(len(sides.bounded), dtype=np.bool_)
@@ -106,8 +104,8 @@ def _search(
 
 @inner
 def _count_violated(
-    sides: Sides, point: Doubles, down: npt.NDArray[np.bool_], base: Counts, left: Counts
-) -> None:  # pragma: no cover - compiled
+    sides: Sides, point: Doubles, down: Mask, base: Counters, left: Counters
+) -> None:
     bounds, places, starts, bounded = sides
     for s in range(len(bounded)):
         first, end = starts[s], starts[s + 1]
@@ -121,15 +119,13 @@ def _count_violated(
             down[s] = not down[s]
             _shift(base, left, bounded[s], down[s])
         if down[s]:
-            count(left, places, satisfied[0], satisfied[1], -1)
+            count_hits(left, places, satisfied[0], satisfied[1], -1)
         else:
-            count(left, places, violated[0], violated[1], 1)
+            count_hits(left, places, violated[0], violated[1], 1)
 
 
 @leaf()
-def _shift(
-    base: Counts, left: Counts, bounded: npt.NDArray[np.uint8], up: bool
-) -> None:  # pragma: no cover - compiled
+def _shift(base: Counters, left: Counters, bounded: Bytes, up: bool) -> None:
     """Boxes of a side start as violated from now on, or no longer."""
     if up:
         for j in range(len(base)):
@@ -142,7 +138,7 @@ def _shift(
 
 
 @leaf()
-def _not_above(bounds: Doubles, value: float) -> int:  # pragma: no cover - compiled
+def _not_above(bounds: Doubles, value: float) -> int:
     """How many bounds are not above a value."""
     low, high = 0, len(bounds)
     while low < high:

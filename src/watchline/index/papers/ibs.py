@@ -16,19 +16,18 @@ four bytes. A node has 20 bytes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from watchline.index import scan
-from watchline.index.merging import Tally, bounded, merge
-from watchline.index.rebuilt import RebuiltIndex
+from watchline.index.papers.merging import Tally, bounded, merge_hits
+from watchline.index.papers.rebuilt import RebuiltIndex
 from watchline.index.scan import finite, scan_run
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.vector import prefetch
-from watchline.kernels import outer_leaf
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.compiled import kernel, outer_leaf
+from watchline.kernels.simd import prefetch
 
 # The lists of a node.
 BELOW, EQUAL, ABOVE = 0, 1, 2
@@ -37,13 +36,13 @@ LISTS = 3
 PER_LEVEL = 6
 
 
-class Trees(NamedTuple):
+class IntervalTrees(NamedTuple):
     """All trees in one: a tree's node 0, which is none, is at its root's place in `roots`."""
 
     keys: Doubles
     # Where each list begins; the next begins where it ends.
     heads: npt.NDArray[np.uint32]
-    marks: Slots
+    marks: Small
     # (d + 1,): a tree ends where the next begins.
     roots: Integers
 
@@ -65,7 +64,7 @@ class IntervalSearchTrees(RebuiltIndex):
         for k in range(self.dims):
             _put_marks(*ranges[k], _height(len(keys[k])), LISTS * roots[k], ends, marks)
         by_breadth = np.concatenate([_by_breadth(k) for k in keys])
-        self._trees = Trees(by_breadth, heads.astype(np.uint32), marks, roots)
+        self._trees = IntervalTrees(by_breadth, heads.astype(np.uint32), marks, roots)
         # For values as the keys are.
         return float(
             sum(
@@ -74,7 +73,7 @@ class IntervalSearchTrees(RebuiltIndex):
             )
         )
 
-    def _needs(self, lo: Doubles, hi: Doubles) -> npt.NDArray[Any]:
+    def _needs(self, lo: Doubles, hi: Doubles) -> Array:
         return bounded(lo, hi).sum(axis=1)
 
     @property
@@ -86,7 +85,7 @@ class IntervalSearchTrees(RebuiltIndex):
         return super()._nbytes + sum(a.nbytes for a in self._trees)
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         late = self._late.columns()
         return _search(self._trees, self._tally, *late, points, offsets, found, row, at)
@@ -114,7 +113,7 @@ def _by_breadth(keys: Doubles) -> Doubles:
     return nodes
 
 
-def _ranks(keys: Doubles, lo: Doubles, hi: Doubles) -> tuple[Slots, Integers, Integers]:
+def _ranks(keys: Doubles, lo: Doubles, hi: Doubles) -> tuple[Small, Integers, Integers]:
     """The places of the ranges with a bound, and the ranks of their bounds among the keys.
 
     No lower bound ranks before all keys, no upper one after all, those at infinity included.
@@ -126,10 +125,8 @@ def _ranks(keys: Doubles, lo: Doubles, hi: Doubles) -> tuple[Slots, Integers, In
     return places, a, b
 
 
-@nb.njit(cache=True, nogil=True)
-def marks_of(
-    a: int, b: int, height: int, stack: Integers, lists: Integers
-) -> int:  # pragma: no cover - compiled
+@kernel
+def marks_of(a: int, b: int, height: int, stack: Integers, lists: Integers) -> int:
     """The lists that a range marks, by the ranks of its bounds; how many there are.
 
     It contains the keys of ranks [a, b) and, of the gaps before, between and after the keys, those
@@ -159,10 +156,10 @@ def marks_of(
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _count_marks(
-    places: Slots, a: Integers, b: Integers, height: int, base: int, counts: Integers
-) -> None:  # pragma: no cover - compiled
+    places: Small, a: Integers, b: Integers, height: int, base: int, counts: Integers
+) -> None:
     stack = np.empty(3 * (2 * height + 2), dtype=np.int64)
     lists = np.empty(PER_LEVEL * (height + 1), dtype=np.int64)
     for i in range(len(places)):
@@ -170,10 +167,10 @@ def _count_marks(
             counts[base + lists[j]] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _put_marks(
-    places: Slots, a: Integers, b: Integers, height: int, base: int, ends: Integers, marks: Slots
-) -> None:  # pragma: no cover - compiled
+    places: Small, a: Integers, b: Integers, height: int, base: int, ends: Integers, marks: Small
+) -> None:
     stack = np.empty(3 * (2 * height + 2), dtype=np.int64)
     lists = np.empty(PER_LEVEL * (height + 1), dtype=np.int64)
     for i in range(len(places)):
@@ -182,19 +179,19 @@ def _put_marks(
             ends[base + lists[j]] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _search(
-    trees: Trees,
+    trees: IntervalTrees,
     boxes: Tally,
     lo: Doubles,
     hi: Doubles,
-    ids: npt.NDArray[Any],
+    ids: Array,
     points: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     keys, heads, marks, roots = trees
     left = boxes.needs.copy()
     runs = np.empty((64 * (len(roots) - 1), 2), dtype=np.int64)
@@ -205,7 +202,7 @@ def _search(
             count = 0
             for k in range(len(roots) - 1):
                 count = walk(keys, heads, marks, roots[k], roots[k + 1], points[i, k], runs, count)
-            at = merge(boxes, left, marks, runs, count, found, at)
+            at = merge_hits(boxes, left, marks, runs, count, found, at)
             if at >= 0:
                 at = scan_run(lo, hi, ids, points[i], 0, len(ids), hits, found, at)
             if at < 0:
@@ -218,13 +215,13 @@ def _search(
 def walk(
     keys: Doubles,
     heads: npt.NDArray[np.uint32],
-    marks: Slots,
+    marks: Small,
     root: int,
     end: int,
     value: float,
     runs: Integers,
     count: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """The marks on the way of a value down one tree, as runs behind the first `count`."""
     node = 1
     while root + node < end:

@@ -21,19 +21,31 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from watchline.errors import InvalidQuery
 from watchline.index.base import Index
-from watchline.index.table import Doubles, Integers, Slots, place_of
-from watchline.index.vector import SLACK, move, prefetch
-from watchline.kernels import inner
-
-Edges = npt.NDArray[np.void]
-Markers = Any  # an array of int32 or int64, as the ids are
-Int = Any  # of Python or of NumPy
+from watchline.index.papers.marker_lists import (
+    CAPACITY,
+    DEAD,
+    END,
+    SIZE,
+    SPARE,
+    TOP,
+    Edges,
+    Markers,
+    append_marker,
+    copy_markers,
+    drop_markers,
+    fitting_kind,
+    keep_markers,
+    remove_marker,
+    take_run,
+)
+from watchline.index.table import hash_place
+from watchline.kernels.arrays import Array, Bytes, Doubles, Int, Integers, Small
+from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.simd import SLACK, move, prefetch
 
 # The header is as high as this and every other node lower, so that its last edge spans all.
 LEVELS = 32
@@ -44,25 +56,6 @@ HEADER, TAIL = 0, -1
 # its lowest edge and the others follow: `node + level` is an edge. Key and node stand with the edge
 # and not in the node, so that a search reads only nodes that it comes to.
 EDGE = np.dtype([("key", np.float64), ("next", np.int32), ("list", np.int32)], align=True)
-
-# A list of markers is a run of the pool: how many there are, then the ids. Runs come in sizes. Up
-# to SMALL ids, the count tells the size. A larger run has two elements before its count: its size,
-# and the place of its index or, if it has none, minus how often it was searched.
-SMALL = 16
-CAPACITY = np.array(
-    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16] + [c << k for k in range(3, 29) for c in (3, 4)]
-)
-KIND = np.searchsorted(CAPACITY, np.arange(SMALL + 1))
-LARGE = int(KIND[SMALL]) + 1
-SIZE = CAPACITY + np.where(np.arange(len(CAPACITY)) < LARGE, 1, 3)
-# A list this long that was searched for a marker this often gets an index: it costs as much.
-INDEXED, SEARCHED = 1_024, 32
-
-# The state of a pool, behind the heads of its free places: what was ever taken, what of it is free,
-# and (of nodes) how high the highest is.
-END, DEAD, TOP = -1, -2, -3
-# What a pool may waste, besides as much as it uses.
-SPARE = 1_024
 
 # Points that are answered as one, with room for the lists of each, and how many of them walk side
 # by side, so that one waits for memory while the others go on.
@@ -75,8 +68,8 @@ class Towers(NamedTuple):
     """The nodes: edges, and by a node's number its height and how many intervals have its key."""
 
     edges: Edges
-    heights: npt.NDArray[np.uint8]
-    uses: npt.NDArray[np.int32]
+    heights: Bytes
+    uses: Small
     free: Integers
 
 
@@ -84,11 +77,11 @@ class Skip(NamedTuple):
     """What kernels change, but the markers, which they may have to replace; and the boxes."""
 
     edges: Edges
-    heights: npt.NDArray[np.uint8]
-    uses: npt.NDArray[np.int32]
+    heights: Bytes
+    uses: Small
     free: Integers
     runs: Integers
-    hash: Slots
+    hash: Small
     ids: Integers
     lo: Doubles
     hi: Doubles
@@ -121,7 +114,7 @@ class IntervalSkipList(Index):
     def _nbytes(self) -> int:
         return sum(a.nbytes for a in (*self._towers, self._markers, self._runs))
 
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         if not len(slots):
             return
         self._widen(self._boxes.id_type)
@@ -132,7 +125,7 @@ class IntervalSkipList(Index):
         self._loose += len(slots)
         self._tidy(len(self))
 
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         if len(slots) == len(self):
             self._clear()
         elif len(slots):
@@ -140,7 +133,7 @@ class IntervalSkipList(Index):
             self._tidy(len(self) - len(slots))
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         edges, top = self._towers.edges, self._towers.free[TOP]
         return _stab(edges, self._markers, top, points.reshape(-1), offsets, found, row, at)
@@ -150,7 +143,7 @@ class IntervalSkipList(Index):
         lo, hi = boxes.lo.reshape(-1), boxes.hi.reshape(-1)
         return Skip(*self._towers, self._runs, boxes.hash, boxes.ids, lo, hi)
 
-    def _sorted(self, slots: Slots) -> tuple[Slots, Doubles, Integers]:
+    def _sorted(self, slots: Small) -> tuple[Small, Doubles, Integers]:
         """The slots by their lower borders; the distinct borders and how often each occurs."""
         if len(slots) == 1:
             slot = slots[0]
@@ -208,24 +201,24 @@ def _pool(size: int, id_type: Any) -> tuple[Markers, Integers]:
     return np.zeros(size + 1, dtype=id_type), runs
 
 
-def _wasteful(places: npt.NDArray[Any], state: Integers) -> bool:
+def _wasteful(places: Array, state: Integers) -> bool:
     return len(places) > 2 * int(state[END] - state[DEAD]) + SPARE
 
 
 # --- search
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _stab(
     edges: Edges,
     markers: Markers,
     top: Int,
     points: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: Int,
     at: Int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     lists = np.empty(GROUP * WIDTH, dtype=np.int32)
     ends = np.empty(GROUP, dtype=np.int64)
     for first in range(row, len(points), GROUP):
@@ -251,9 +244,9 @@ def _walk(
     markers: Markers,
     top: Int,
     points: Doubles,
-    lists: Slots,
+    lists: Small,
     ends: Integers,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Note the lists of the edges that contain point i in lists[i * WIDTH : ends[i]].
 
     Several points walk by turns, one step each: over an edge that ends before the point or at it,
@@ -305,8 +298,8 @@ def _start(
     state: Integers,
     keys: Doubles,
     rows: Integers,
-    lists: Slots,
-) -> None:  # pragma: no cover - compiled
+    lists: Small,
+) -> None:
     """Let lane k begin with a row. A point that is not finite walks too, but must not get lost."""
     everywhere = edges[HEADER + LEVELS - 1]["list"]
     lists[row * WIDTH] = everywhere
@@ -319,10 +312,10 @@ def _start(
 # --- intervals and their nodes
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _insert(
-    skip: Skip, markers: Markers, slots: Slots, keys: Doubles, counts: Integers, heights: Integers
-) -> Markers:  # pragma: no cover - compiled
+    skip: Skip, markers: Markers, slots: Small, keys: Doubles, counts: Integers, heights: Integers
+) -> Markers:
     """Take in intervals whose borders are the keys; new keys become nodes of the given heights."""
     before, borders = np.empty(LEVELS, dtype=np.int64), np.empty(LEVELS)
     for i in range(len(keys)):
@@ -338,10 +331,8 @@ def _insert(
     return _mark(skip, markers, slots, True)
 
 
-@nb.njit(cache=True, nogil=True)
-def _delete(
-    skip: Skip, markers: Markers, slots: Slots, keys: Doubles, counts: Integers
-) -> Markers:  # pragma: no cover - compiled
+@kernel
+def _delete(skip: Skip, markers: Markers, slots: Small, keys: Doubles, counts: Integers) -> Markers:
     """Drop intervals whose borders are the keys, and the nodes that no interval needs now."""
     markers = _mark(skip, markers, slots, False)
     before, borders = np.empty(LEVELS, dtype=np.int64), np.empty(LEVELS)
@@ -359,9 +350,7 @@ def _delete(
 
 
 @inner
-def _trace(
-    skip: Skip, key: float, before: Integers, borders: Doubles
-) -> Int:  # pragma: no cover - compiled
+def _trace(skip: Skip, key: float, before: Integers, borders: Doubles) -> Int:
     """The node of a key, or TAIL; on each level the last node before it, and that node's key."""
     edges, top = skip.edges, skip.free[TOP]
     node, border = np.int64(HEADER), -np.inf
@@ -378,7 +367,7 @@ def _trace(
 
 
 @inner
-def _node(skip: Skip, key: float) -> Int:  # pragma: no cover - compiled
+def _node(skip: Skip, key: float) -> Int:
     """The node of a key that is there; the header for -inf."""
     edges, node = skip.edges, np.int64(HEADER)
     for level in range(skip.free[TOP] - 1, -1, -1):
@@ -388,12 +377,12 @@ def _node(skip: Skip, key: float) -> Int:  # pragma: no cover - compiled
 
 
 @inner
-def _next(edges: Edges, edge: Int) -> Int:  # pragma: no cover - compiled
+def _next(edges: Edges, edge: Int) -> Int:
     return np.int64(edges[edge]["next"])
 
 
 @inner
-def _link(skip: Skip, key: float, height: Int, before: Integers) -> Int:  # pragma: no cover
+def _link(skip: Skip, key: float, height: Int, before: Integers) -> Int:
     """A new node, without markers, in its place."""
     edges, free = skip.edges, skip.free
     node = free[height]
@@ -417,11 +406,11 @@ def _link(skip: Skip, key: float, height: Int, before: Integers) -> Int:  # prag
 
 
 @inner
-def _unlink(skip: Skip, markers: Markers, node: Int, before: Integers) -> None:  # pragma: no cover
+def _unlink(skip: Skip, markers: Markers, node: Int, before: Integers) -> None:
     """Take out a node and what markers its edges still have."""
     edges, free, height = skip.edges, skip.free, np.int64(skip.heights[node])
     for level in range(height):
-        _drop(edges, markers, skip.runs, node + level)
+        drop_markers(edges, markers, skip.runs, node + level)
         joined, rest = edges[before[level] + level], edges[node + level]
         joined["key"] = rest["key"]
         joined["next"] = rest["next"]
@@ -436,7 +425,7 @@ def _unlink(skip: Skip, markers: Markers, node: Int, before: Integers) -> None: 
 
 
 @inner
-def _mark(skip: Skip, markers: Markers, slots: Slots, put: bool) -> Markers:  # pragma: no cover
+def _mark(skip: Skip, markers: Markers, slots: Small, put: bool) -> Markers:
     """Put the markers of intervals on their edges, or take them off.
 
     From the lower border on, the way climbs as long as a higher edge stays within the interval,
@@ -453,9 +442,9 @@ def _mark(skip: Skip, markers: Markers, slots: Slots, put: bool) -> Markers:  # 
                 level -= 1
             edge = node + level
             if put:
-                markers = _append(edges, markers, runs, edge, marker)
+                markers = append_marker(edges, markers, runs, edge, marker)
             else:
-                markers = _remove(edges, markers, runs, edge, marker)
+                markers = remove_marker(edges, markers, runs, edge, marker)
             key, node = edges[edge]["key"], _next(edges, edge)
     return markers
 
@@ -463,7 +452,7 @@ def _mark(skip: Skip, markers: Markers, slots: Slots, put: bool) -> Markers:  # 
 @inner
 def _split(
     skip: Skip, markers: Markers, node: Int, level: Int, before: Integers, borders: Doubles
-) -> Markers:  # pragma: no cover - compiled
+) -> Markers:
     """Share out the markers of an edge that a new node has split, from its top level down.
 
     Both halves get the marker. A half is raised as long as the higher edge that now begins or ends
@@ -473,7 +462,7 @@ def _split(
     edges, runs, last = skip.edges, skip.runs, np.int64(skip.heights[node]) - 1
     left = before[level] + level
     if level == last:
-        return _copy(edges, markers, runs, left, node + level)
+        return copy_markers(edges, markers, runs, left, node + level)
     place, kept = np.int64(edges[left]["list"]), np.int64(0)
     for i in range(1, np.int64(markers[place]) + 1):
         marker = np.int64(markers[place + i])
@@ -483,7 +472,7 @@ def _split(
             up += 1
             markers = _unmark(edges, markers, runs, up - 1, before[up], before[up - 1], marker)
         if up > level:
-            markers = _append(edges, markers, runs, before[up] + up, marker)
+            markers = append_marker(edges, markers, runs, before[up] + up, marker)
         else:
             kept += 1
             markers[place + kept] = marker
@@ -492,14 +481,12 @@ def _split(
             start, stop = _next(edges, node + up), _next(edges, node + up + 1)
             markers = _unmark(edges, markers, runs, up, start, stop, marker)
             up += 1
-        markers = _append(edges, markers, runs, node + up, marker)
-    return _keep(edges, markers, runs, left, kept)
+        markers = append_marker(edges, markers, runs, node + up, marker)
+    return keep_markers(edges, markers, runs, left, kept)
 
 
 @inner
-def _join_left(
-    skip: Skip, markers: Markers, node: Int, level: Int, before: Integers
-) -> Markers:  # pragma: no cover - compiled
+def _join_left(skip: Skip, markers: Markers, node: Int, level: Int, before: Integers) -> Markers:
     """Lower the markers on the edge into a node that goes, from the lowest level up.
 
     It will be joined with the edge out of the node. A marker whose interval does not contain both
@@ -519,17 +506,15 @@ def _join_left(
             start, stop = before[down + 1], before[down]
             markers = _mark_path(edges, markers, runs, down, start, stop, marker)
         if down < level:
-            markers = _append(edges, markers, runs, before[down] + down, marker)
+            markers = append_marker(edges, markers, runs, before[down] + down, marker)
         else:
             kept += 1
             markers[place + kept] = marker
-    return _keep(edges, markers, runs, left, kept)
+    return keep_markers(edges, markers, runs, left, kept)
 
 
 @inner
-def _join_right(
-    skip: Skip, markers: Markers, node: Int, level: Int, borders: Doubles
-) -> Markers:  # pragma: no cover - compiled
+def _join_right(skip: Skip, markers: Markers, node: Int, level: Int, borders: Doubles) -> Markers:
     """Lower the markers on the edge out of a node that goes.
 
     Joined edges are marked by `_join_left`: no interval ends at the node now, so whatever contains
@@ -552,9 +537,9 @@ def _join_right(
 @inner
 def _mark_path(
     edges: Edges, markers: Markers, runs: Integers, level: Int, node: Int, stop: Int, marker: Int
-) -> Markers:  # pragma: no cover - compiled
+) -> Markers:
     while node != stop:
-        markers = _append(edges, markers, runs, node + level, marker)
+        markers = append_marker(edges, markers, runs, node + level, marker)
         node = _next(edges, node + level)
     return markers
 
@@ -562,295 +547,27 @@ def _mark_path(
 @inner
 def _unmark(
     edges: Edges, markers: Markers, runs: Integers, level: Int, node: Int, stop: Int, marker: Int
-) -> Markers:  # pragma: no cover - compiled
+) -> Markers:
     while node != stop:
-        markers = _remove(edges, markers, runs, node + level, marker)
+        markers = remove_marker(edges, markers, runs, node + level, marker)
         node = _next(edges, node + level)
     return markers
 
 
 @inner
-def _slot(skip: Skip, marker: Int) -> Int:  # pragma: no cover - compiled
+def _slot(skip: Skip, marker: Int) -> Int:
     """The slot of an id that is in the table."""
-    at = place_of(skip.hash, marker)
+    at = hash_place(skip.hash, marker)
     while skip.ids[skip.hash[at]] != marker:
         at = (at + 1) & (len(skip.hash) - 1)
     return skip.hash[at]
 
 
-# --- lists of markers
-
-
-@inner
-def _append(
-    edges: Edges, markers: Markers, runs: Integers, edge: Int, marker: Int
-) -> Markers:  # pragma: no cover - compiled
-    place = np.int64(edges[edge]["list"])
-    if not place:
-        markers, place = _take(markers, runs, KIND[1])
-        markers[place] = 0
-        edges[edge]["list"] = place
-    count = np.int64(markers[place])
-    kind = _kind(markers, place) if count else 0
-    if count == CAPACITY[kind]:
-        markers, place = _moved(markers, runs, place, kind, kind + 1)
-        edges[edge]["list"] = place
-    count += 1
-    markers[place] = count
-    markers[place + count] = marker
-    if count > SMALL and markers[place - 1] > 0:
-        _enter(markers, place, count)
-    return markers
-
-
-@inner
-def _remove(
-    edges: Edges, markers: Markers, runs: Integers, edge: Int, marker: Int
-) -> Markers:  # pragma: no cover - compiled
-    """Take out a marker that is there; the last takes its place."""
-    place = np.int64(edges[edge]["list"])
-    count = np.int64(markers[place])
-    if count <= INDEXED:
-        at = _search(markers, place, marker)
-    else:
-        markers, at = _look_up(markers, runs, place, marker)
-    if count > SMALL and markers[place - 1] > 0:
-        _leave(markers, place, at, count)
-    markers[place + at] = markers[place + count]
-    return _shorten(edges, markers, runs, edge, count - 1)
-
-
-@inner
-def _keep(
-    edges: Edges, markers: Markers, runs: Integers, edge: Int, count: Int
-) -> Markers:  # pragma: no cover - compiled
-    """Drop what is behind the first markers of a list, after the others have been moved up."""
-    place = np.int64(edges[edge]["list"])
-    if count == markers[place]:
-        return markers
-    if markers[place] > SMALL:
-        _drop_index(markers, runs, place)
-    return _shorten(edges, markers, runs, edge, count)
-
-
-@inner
-def _shorten(
-    edges: Edges, markers: Markers, runs: Integers, edge: Int, count: Int
-) -> Markers:  # pragma: no cover - compiled
-    """Set the count, and move to a smaller run when that is due."""
-    if not count:
-        _drop(edges, markers, runs, edge)
-        return markers
-    place = np.int64(edges[edge]["list"])
-    kind = _kind(markers, place)
-    markers[place] = count
-    # A long list moves only when two thirds are empty, so that it does not move back at once.
-    if count <= SMALL or 3 * count < CAPACITY[kind]:
-        wanted = KIND[count] if count <= SMALL else _fitting(count) + 1
-        if wanted != kind:
-            markers, place = _moved(markers, runs, place, kind, wanted)
-            edges[edge]["list"] = place
-    return markers
-
-
-@inner
-def _copy(
-    edges: Edges, markers: Markers, runs: Integers, edge: Int, to: Int
-) -> Markers:  # pragma: no cover - compiled
-    place = np.int64(edges[edge]["list"])
-    markers, copy = _take(markers, runs, _kind(markers, place))
-    for i in range(np.int64(markers[place]) + 1):
-        markers[copy + i] = markers[place + i]
-    edges[to]["list"] = copy
-    return markers
-
-
-@inner
-def _drop(
-    edges: Edges, markers: Markers, runs: Integers, edge: Int
-) -> None:  # pragma: no cover - compiled
-    place = np.int64(edges[edge]["list"])
-    if place:
-        _give(markers, runs, place, _kind(markers, place))
-        edges[edge]["list"] = 0
-
-
-@inner
-def _kind(markers: Markers, place: Int) -> Int:  # pragma: no cover - compiled
-    count = markers[place]
-    return KIND[count] if count <= SMALL else np.int64(markers[place - 2])
-
-
-@inner
-def _moved(
-    markers: Markers, runs: Integers, place: Int, kind: Int, wanted: Int
-) -> tuple[Markers, Int]:  # pragma: no cover - compiled
-    """A list in a run of another kind; its index is lost."""
-    markers, to = _take(markers, runs, wanted)
-    for i in range(np.int64(markers[place]) + 1):
-        markers[to + i] = markers[place + i]
-    _give(markers, runs, place, kind)
-    return markers, to
-
-
-@inner
-def _take(
-    markers: Markers, runs: Integers, kind: Int
-) -> tuple[Markers, Int]:  # pragma: no cover - compiled
-    """A free run: the place for its count."""
-    start = runs[kind]
-    if start:
-        runs[kind] = markers[start]
-        runs[DEAD] -= SIZE[kind]
-    else:
-        start = runs[END]
-        runs[END] += SIZE[kind]
-        if runs[END] + SLACK > len(markers):
-            markers = _grown(markers, runs[END] + SLACK)
-    if kind < LARGE:
-        return markers, start
-    markers[start] = kind
-    markers[start + 1] = 0
-    return markers, start + 2
-
-
-@inner
-def _give(
-    markers: Markers, runs: Integers, place: Int, kind: Int
-) -> None:  # pragma: no cover - compiled
-    if kind >= LARGE:
-        _drop_index(markers, runs, place)
-    _free(markers, runs, place, kind)
-
-
-@inner
-def _free(
-    markers: Markers, runs: Integers, place: Int, kind: Int
-) -> None:  # pragma: no cover - compiled
-    start = place if kind < LARGE else place - 2
-    markers[start] = runs[kind]
-    runs[kind] = start
-    runs[DEAD] += SIZE[kind]
-
-
-@inner
-def _grown(markers: Markers, size: Int) -> Markers:  # pragma: no cover - compiled
-    if size >= 2**31:
-        raise MemoryError("index 'islist' holds at most 2**31 markers")
-    larger = np.zeros(max(size, len(markers) + len(markers) // 4), dtype=markers.dtype)
-    for i in range(len(markers)):
-        larger[i] = markers[i]
-    return larger
-
-
-# --- places of markers in long lists
-
-
-@inner
-def _search(markers: Markers, place: Int, marker: Int) -> Int:  # pragma: no cover - compiled
-    """Where in a list a marker is, from 1: block by block, as vector instructions."""
-    wanted, count = markers.dtype.type(marker), np.int64(markers[place])
-    for first in range(place + 1, place + count + 1, 64):
-        end = min(first + 64, place + count + 1)
-        hits = 0
-        for i in range(first, end):
-            hits += markers[i] == wanted
-        if hits:
-            for i in range(first, end):
-                if markers[i] == wanted:
-                    return i - place
-    raise AssertionError("a marker is not where it must be")
-
-
-@nb.njit(cache=True, nogil=True)
-def _look_up(
-    markers: Markers, runs: Integers, place: Int, marker: Int
-) -> tuple[Markers, Int]:  # pragma: no cover - compiled
-    """`_search` for long lists: by the index, which is built when there were enough searches."""
-    if markers[place - 1] <= 0:
-        markers[place - 1] -= 1
-        if markers[place - 1] > -SEARCHED:
-            return markers, _search(markers, place, marker)
-        kind = _index_kind(markers, place)
-        markers, table = _take(markers, runs, kind)
-        for i in range(table, table + CAPACITY[kind]):
-            markers[i] = 0
-        markers[place - 1] = table
-        for i in range(1, np.int64(markers[place]) + 1):
-            _enter(markers, place, i)
-    table, mask = np.int64(markers[place - 1]), _mask(markers, place)
-    at = _home(marker, mask)
-    while markers[place + markers[table + at]] != marker:
-        at = (at + 1) & mask
-    return markers, np.int64(markers[table + at])
-
-
-@inner
-def _enter(markers: Markers, place: Int, i: Int) -> None:  # pragma: no cover - compiled
-    """Note in a list's index where its i-th marker is."""
-    table, mask = np.int64(markers[place - 1]), _mask(markers, place)
-    at = _home(np.int64(markers[place + i]), mask)
-    while markers[table + at]:
-        at = (at + 1) & mask
-    markers[table + at] = i
-
-
-@inner
-def _leave(
-    markers: Markers, place: Int, gone: Int, last: Int
-) -> None:  # pragma: no cover - compiled
-    """Note that one marker of a list will be gone and the last in its place."""
-    table, mask = np.int64(markers[place - 1]), _mask(markers, place)
-    hole = _home(np.int64(markers[place + gone]), mask)
-    while markers[table + hole] != gone:
-        hole = (hole + 1) & mask
-    # What had been pushed past the hole moves up.
-    at = (hole + 1) & mask
-    while markers[table + at]:
-        home = _home(np.int64(markers[place + markers[table + at]]), mask)
-        if ((at - home) & mask) >= ((at - hole) & mask):
-            markers[table + hole] = markers[table + at]
-            hole = at
-        at = (at + 1) & mask
-    markers[table + hole] = 0
-    if gone != last:
-        at = _home(np.int64(markers[place + last]), mask)
-        while markers[table + at] != last:
-            at = (at + 1) & mask
-        markers[table + at] = gone
-
-
-@inner
-def _drop_index(markers: Markers, runs: Integers, place: Int) -> None:  # pragma: no cover
-    if markers[place - 1] > 0:
-        _free(markers, runs, np.int64(markers[place - 1]), _index_kind(markers, place))
-    markers[place - 1] = 0
-
-
-@nb.njit(cache=True, nogil=True)
-def _index_kind(markers: Markers, place: Int) -> Int:  # pragma: no cover - compiled
-    """The kinds from LARGE on hold 3·2^k and 4·2^k by turns; their indexes 4·2^k and 8·2^k."""
-    kind = np.int64(markers[place - 2])
-    return kind + 1 + ((kind - LARGE) & 1)
-
-
-@inner
-def _mask(markers: Markers, place: Int) -> Int:  # pragma: no cover - compiled
-    return CAPACITY[_index_kind(markers, place)] - 1
-
-
-@inner
-def _home(marker: Int, mask: Int) -> Int:  # pragma: no cover - compiled
-    """Where the search for a marker begins: its bits mixed, without overflow."""
-    mixed = ((marker ^ (marker >> 31)) & 0x7FFFFFFF) * 0x9E3779B1
-    return (mixed ^ (mixed >> 32)) & mask
-
-
 # --- layout
 
 
-@nb.njit(cache=True, nogil=True)
-def _extent(towers: Towers, markers: Markers) -> tuple[int, int]:  # pragma: no cover - compiled
+@kernel
+def _extent(towers: Towers, markers: Markers) -> tuple[int, int]:
     """How many edges there are, and how many elements their lists need."""
     edges, node = towers.edges, np.int64(HEADER)
     count = elements = 0
@@ -858,15 +575,15 @@ def _extent(towers: Towers, markers: Markers) -> tuple[int, int]:  # pragma: no 
         for edge in range(node, node + towers.heights[node]):
             count += 1
             if edges[edge]["list"]:
-                elements += SIZE[_fitting(np.int64(markers[edges[edge]["list"]]))]
+                elements += SIZE[fitting_kind(np.int64(markers[edges[edge]["list"]]))]
         node = _next(edges, node)
     return count, elements
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _copy_all(
     towers: Towers, markers: Markers, into: Towers, lists: Markers, runs: Integers
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Copy nodes and lists in the order of keys into empty pools that have room for them."""
     edges, node, at = towers.edges, np.int64(HEADER), 0
     moved = np.full(len(edges) + 1, TAIL, dtype=np.int32)  # the last stands for the tail
@@ -889,24 +606,11 @@ def _copy_all(
 
 
 @inner
-def _copy_run(
-    markers: Markers, place: Int, lists: Markers, runs: Integers
-) -> Int:  # pragma: no cover - compiled
+def _copy_run(markers: Markers, place: Int, lists: Markers, runs: Integers) -> Int:
     if not place:
         return 0
     count = np.int64(markers[place])
-    _, to = _take(lists, runs, _fitting(count))
+    _, to = take_run(lists, runs, fitting_kind(count))
     for i in range(count + 1):
         lists[to + i] = markers[place + i]
     return to
-
-
-@inner
-def _fitting(count: Int) -> Int:  # pragma: no cover - compiled
-    """The smallest kind of run for so many markers."""
-    if count <= SMALL:
-        return KIND[count]
-    kind = LARGE
-    while CAPACITY[kind] < count:
-        kind += 1
-    return np.int64(kind)

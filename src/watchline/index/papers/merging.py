@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.vector import LANES, lowest, zeros
-from watchline.kernels import leaf, outer_leaf
+from watchline.kernels.arrays import Array, Doubles, Integers, Mask, Small
+from watchline.kernels.compiled import kernel, leaf, outer_leaf
+from watchline.kernels.simd import LANES, lowest, zeros
 
-Counts = npt.NDArray[np.unsignedinteger[Any]]
-Places = npt.NDArray[Any]  # of any type of integer
+Counters = npt.NDArray[np.unsignedinteger[Any]]
 
 # A pass over so many counters takes as long as to look at one hit again.
 SPARSE = 20
@@ -33,16 +31,16 @@ HIT, PASS = 0.7, 0.06
 class Tally(NamedTuple):
     """By place, what a box needs and its id; and the places of boxes that need nothing."""
 
-    needs: Counts
-    ids: npt.NDArray[Any]
-    free: Slots
+    needs: Counters
+    ids: Array
+    free: Small
 
     @property
     def nbytes(self) -> int:
         return self.needs.nbytes + self.ids.nbytes + self.free.nbytes
 
 
-def tally(needs: npt.NDArray[Any], ids: Integers, id_type: Any, most: int) -> Tally:
+def tally(needs: Array, ids: Integers, id_type: Any, most: int) -> Tally:
     """The tally of these boxes; none can need more than `most`, which the counters must hold."""
     padded = -(-len(needs) // LANES) * LANES
     counts = np.ones(padded, dtype=np.min_scalar_type(most + 1))
@@ -52,24 +50,20 @@ def tally(needs: npt.NDArray[Any], ids: Integers, id_type: Any, most: int) -> Ta
     return Tally(counts, wide, np.flatnonzero(counts == 0).astype(np.int32))
 
 
-def bounded(lo: Doubles, hi: Doubles) -> npt.NDArray[np.bool_]:
+def bounded(lo: Doubles, hi: Doubles) -> Mask:
     """Where a box has a bound: a range without one needs no hit."""
     return np.isfinite(lo) | np.isfinite(hi)
 
 
 @outer_leaf()
-def count(
-    left: Counts, places: Places, start: int, end: int, step: int
-) -> None:  # pragma: no cover - compiled
+def count_hits(left: Counters, places: Array, start: int, end: int, step: int) -> None:
     for j in range(np.uint64(start), np.uint64(end)):
         place = np.uint32(places[j])
         left[place] = np.int64(left[place]) + step
 
 
 @outer_leaf()
-def collect(
-    left: Counts, needs: Counts, ids: npt.NDArray[Any], found: npt.NDArray[Any], at: int
-) -> int:  # pragma: no cover - compiled
+def collect(left: Counters, needs: Counters, ids: Array, found: Array, at: int) -> int:
     """The ids of all boxes with nothing left; the next place in `found`, -1 if it has no room.
 
     What was needed is put back in any case.
@@ -88,16 +82,16 @@ def collect(
     return at
 
 
-@nb.njit(cache=True, nogil=True)
-def merge(
+@kernel
+def merge_hits(
     boxes: Tally,
-    left: Counts,
-    places: Places,
+    left: Counters,
+    places: Array,
     runs: Integers,
     count_of_runs: int,
-    found: npt.NDArray[Any],
+    found: Array,
     at: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """The ids of the boxes that have what they need, by the runs of places that a row hit.
 
     Gives the next place in `found`, -1 if it may not have room. A run has no place twice.
@@ -110,7 +104,7 @@ def merge(
     if sparse and at + hits + len(free) >= len(found):
         return -1
     for i in range(count_of_runs):
-        count(left, places, runs[i, 0], runs[i, 1], -1)
+        count_hits(left, places, runs[i, 0], runs[i, 1], -1)
     if not sparse:
         return collect(left, needs, ids, found, at)
     for i in range(count_of_runs):
@@ -124,15 +118,15 @@ def merge(
 
 @leaf()
 def _collect_run(
-    left: Counts,
-    needs: Counts,
-    ids: npt.NDArray[Any],
-    places: Places,
+    left: Counters,
+    needs: Counters,
+    ids: Array,
+    places: Array,
     start: int,
     end: int,
-    found: npt.NDArray[Any],
+    found: Array,
     at: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """`collect` for one run. A box that two runs hit has its need back when the second comes."""
     for j in range(np.uint64(start), np.uint64(end)):
         place = np.uint32(places[j])

@@ -8,15 +8,13 @@ boxes is late, or has gone, makes changes cost a constant number of times their 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from watchline.index.base import Index
-from watchline.index.merging import HIT, PASS, tally
+from watchline.index.papers.merging import HIT, PASS, tally
 from watchline.index.scan import ScanIndex
-from watchline.index.table import Doubles, Slots
+from watchline.kernels.arrays import Array, Doubles, Small
 
 # Built anew when more than one in so many boxes is late, or has gone.
 LATE, GONE = 8, 2
@@ -36,7 +34,7 @@ class RebuiltIndex(Index):
         """Arrays for the boxes at places 0, 1, 2 …; how many hits a row will have to count."""
 
     @abstractmethod
-    def _needs(self, lo: Doubles, hi: Doubles) -> npt.NDArray[Any]:
+    def _needs(self, lo: Doubles, hi: Doubles) -> Array:
         """What each box needs before a row has been looked at."""
 
     @property
@@ -70,14 +68,14 @@ class RebuiltIndex(Index):
     def _nbytes(self) -> int:
         return self._late.nbytes + self._places.nbytes + self._tally.nbytes
 
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         boxes = self._boxes
         if LATE * (len(self._late) + len(slots)) > self._placed:
             self._build()
         elif len(slots):
             self._late.insert(boxes.ids[slots], boxes.lo[slots], boxes.hi[slots])
 
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         placed = slots < len(self._places)
         placed[placed] = self._places[slots[placed]] >= 0
         self._tally.needs[self._places[slots[placed]]] += 1

@@ -11,18 +11,15 @@ time, so that what lies between stays in the cache; memory is that of the dimens
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from watchline.index.base import Index
 from watchline.index.cei import ContainmentEncodedIntervals
-from watchline.index.merging import HIT, PASS, Tally, bounded, merge, tally
+from watchline.index.papers.merging import HIT, PASS, Tally, bounded, merge_hits, tally
 from watchline.index.scan import finite
-from watchline.index.table import Doubles, Integers, Slots
-from watchline.index.vector import SLACK
+from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.compiled import kernel
+from watchline.kernels.simd import SLACK
 
 # Hits that are kept of all dimensions between search and merge (unless one row has more), and rows.
 KEPT, ROWS = 2**21, 4_096
@@ -52,7 +49,7 @@ class TwoPhaseIndex(Index):
     def _nbytes(self) -> int:
         return self._tally.nbytes + sum(index.nbytes for index in self._dimensions)
 
-    def _add(self, slots: Slots) -> None:
+    def _add(self, slots: Small) -> None:
         boxes = self._boxes
         bounds = bounded(boxes.lo[slots], boxes.hi[slots])
         needs = bounds.sum(axis=1)
@@ -74,7 +71,7 @@ class TwoPhaseIndex(Index):
             needs[: len(old.needs)] = old.needs
             self._tally = tally(needs, old.ids, self._boxes.id_type, self.dims)
 
-    def _discard(self, slots: Slots) -> None:
+    def _discard(self, slots: Small) -> None:
         bounds = bounded(self._boxes.lo[slots], self._boxes.hi[slots])
         for k, index in enumerate(self._dimensions):
             index.remove(slots[bounds[:, k]].astype(np.int64))
@@ -89,7 +86,7 @@ class TwoPhaseIndex(Index):
             self._build()
 
     def _fill(
-        self, points: Doubles, offsets: Integers, found: npt.NDArray[Any], row: int, at: int
+        self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         # The same memory for all rows: the system takes its time to give some.
         hits = np.empty((self.dims, KEPT // self.dims + SLACK), dtype=np.int32)
@@ -105,7 +102,7 @@ class TwoPhaseIndex(Index):
                 break
         return row, at
 
-    def _search(self, rows: Doubles, ends: Integers, hits: Slots) -> int:
+    def _search(self, rows: Doubles, ends: Integers, hits: Small) -> int:
         """Each dimension's hits of the first rows, as many as there is room for; how many."""
         searched = len(rows)
         for k, index in enumerate(self._dimensions):
@@ -115,17 +112,17 @@ class TwoPhaseIndex(Index):
         return searched
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _merge(
     boxes: Tally,
     ends: Integers,
-    hits: Slots,
+    hits: Small,
     rows: Doubles,
     offsets: Integers,
-    found: npt.NDArray[Any],
+    found: Array,
     row: int,
     at: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Rows whose hits in dimension k are hits[k, ends[k, i] : ends[k, i + 1]]; from `row` on."""
     dims, room = hits.shape
     places = hits.reshape(-1)
@@ -136,7 +133,7 @@ def _merge(
         if finite(rows[i]):
             for k in range(dims):
                 runs[k, 0], runs[k, 1] = k * room + ends[k, i], k * room + ends[k, i + 1]
-            at = merge(boxes, left, places, runs, dims, found, at)
+            at = merge_hits(boxes, left, places, runs, dims, found, at)
             if at < 0:
                 return row + i, begin
         offsets[row + i + 1] = at

@@ -20,18 +20,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from watchline.index import build
-from watchline.index.result import Matches
+from watchline.index import Matches, build
+from watchline.joining.directions import Direction, DirectionShape, Member
+from watchline.joining.probe import BitsDirection, JoinedPairs
+from watchline.joining.sides import Side
+from watchline.joining.windows import LONGEST, JoinFrame, Stretch, allowed, newest_rank
+from watchline.kernels.arrays import Doubles, Integers, Mask, Small
 from watchline.model import INF, Attribute, InRange, Type
-from watchline.windowjoin.frame import LONGEST, Frame, Integers, Stretch, allowed, newest_rank
-from watchline.windowjoin.plan import Direction, Member, Shape
-from watchline.windowjoin.probe import BitsDirection, Pairs
-from watchline.windowjoin.sides import Side
 
-Doubles = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 KINDS = {"sj": "spatialjoin", "ibs": "ibs"}
 # As in the paper; more make no difference that can be measured.
 PIECES = 4
@@ -74,7 +71,7 @@ class IndexedDirection:
         self._index: Any = None
         self._each = 1024
 
-    def pairs(self, frame: Frame) -> Iterator[Pairs]:
+    def pairs(self, frame: JoinFrame) -> Iterator[JoinedPairs]:
         trigger, partner = (frame.stretches[name] for name in self.shape.streams)
         if self._index is None and len(trigger) > trigger.fresh:
             self._index = self._built(frame)
@@ -85,12 +82,12 @@ class IndexedDirection:
                 part = slice(first, min(first + self._each, at))
                 first = part.stop
                 rows = found.trigger[part].astype(np.int64), found.partner[part].astype(np.int64)
-                told = self._told(frame, (trigger, partner), rows, bits)
-                yield Pairs(self.shape, found.trigger[part], found.partner[part], *told)
+                queries = self._queries_of(frame, (trigger, partner), rows, bits)
+                yield JoinedPairs(self.shape, found.trigger[part], found.partner[part], *queries)
 
-    def _told(
-        self, frame: Frame, stretches: tuple[Stretch, Stretch], rows: Any, bits: Any
-    ) -> tuple[Integers, npt.NDArray[np.int32]]:
+    def _queries_of(
+        self, frame: JoinFrame, stretches: tuple[Stretch, Stretch], rows: Any, bits: Any
+    ) -> tuple[Integers, Small]:
         """For each pair the end of its queries, and the queries."""
         n = len(rows[0])
         ages = _ages(self.shape, stretches, rows)
@@ -145,7 +142,7 @@ class IndexedDirection:
 
     # --- boxes and points
 
-    def _built(self, frame: Frame) -> Any:
+    def _built(self, frame: JoinFrame) -> Any:
         lo, hi = (np.empty((len(self._members), len(self._axes))) for _ in "12")
         for i, (side, attribute) in enumerate(self._axes):
             lo[:, i], hi[:, i] = self._bounds(side, attribute)
@@ -170,7 +167,7 @@ class IndexedDirection:
                     lo[i], hi[i] = _outward(atom)
         return lo, hi
 
-    def _cut(self, frame: Frame) -> Doubles:
+    def _cut(self, frame: JoinFrame) -> Doubles:
         """The borders of pieces, such that triggers are spread evenly over them."""
         link = _cut_link(self.shape)
         if link is None:
@@ -192,7 +189,7 @@ class IndexedDirection:
         first, second, *ends = (np.tile(c, len(self._members)) for c in (a, low, b, high))
         return np.column_stack([lo, first, second]), np.column_stack([hi, *ends])
 
-    def _points(self, frame: Frame, rows: Any, ages: Integers) -> tuple[Doubles, Mask]:
+    def _points(self, frame: JoinFrame, rows: Any, ages: Integers) -> tuple[Doubles, Mask]:
         """The pairs as points, and which of them have a value on every axis."""
         axes = list(self._axes)
         link = _cut_link(self.shape) if self._is_sj else None
@@ -209,7 +206,7 @@ class IndexedDirection:
         return points, whole
 
 
-def _cut_link(shape: Shape) -> Any:
+def _cut_link(shape: DirectionShape) -> Any:
     """The comparison whose region is cut: one of doubles, and not `<>`."""
     fit = (
         link
@@ -237,19 +234,19 @@ def _outward(atom: InRange) -> tuple[float, float]:
     return float(np.nextafter(lo, -INF)), float(np.nextafter(hi, INF))
 
 
-def _values(frame: Frame, stream: str, attribute: Attribute) -> tuple[Doubles, Mask]:
+def _values(frame: JoinFrame, stream: str, attribute: Attribute) -> tuple[Doubles, Mask]:
     columns = frame.columns(stream)
     return columns.values(attribute).astype(np.float64), columns.comparable(attribute)
 
 
-def _ages(shape: Shape, stretches: tuple[Stretch, Stretch], rows: Any) -> Integers:
+def _ages(shape: DirectionShape, stretches: tuple[Stretch, Stretch], rows: Any) -> Integers:
     trigger, partner = stretches
     if shape.is_range:
         return trigger.times[rows[0]] - partner.times[rows[1]]
     return newest_rank(trigger, rows[0], partner) - rows[1]
 
 
-def _linked(frame: Frame, shape: Shape, rows: Any) -> Mask:
+def _linked(frame: JoinFrame, shape: DirectionShape, rows: Any) -> Mask:
     found = np.ones(len(rows[0]), np.bool_)
     for left, right, orders in shape.links:
         a, b = frame.linked(shape.streams[0], left, shape.streams[1], right)

@@ -1,14 +1,13 @@
 """`wl.joins`: the driver's side.
 
 Every stream's DataFrame is checked against its declaration and goes through a router of its own;
-what the routers send is one stream of packed rows, which a shuffle brings to every shard. Batch and
-streaming DataFrames take the same way, but for who calls the joiner: `joining.JoinTask`.
+what the routers send is one stream of packed rows, which a shuffle brings to every shard's joiner:
+`ShardJob` has the plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 from os import PathLike
 
 import pyarrow as pa
@@ -17,43 +16,34 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as st
 
 from watchline.catalog import Catalog, CatalogLike, agreed, opened_catalog, warn_unanswered
-from watchline.clock import micros_now
 from watchline.errors import EngineError, InvalidQuery, SchemaMismatch
-from watchline.evaluate import ARROW
+from watchline.joining import Joiner, columns_of
 from watchline.model import Stream, Type
-from watchline.spark.frames import (
-    SPARK,
-    absolute,
-    by_shard,
-    check_alone,
-    check_frame,
-    check_schema,
-    checked_shards,
-    quoted,
-    reference,
-    with_time,
-    with_versions,
-)
-from watchline.spark.joining import (
+from watchline.rows import ARROW, TIME
+from watchline.spark.catalog_ref import CatalogRef
+from watchline.spark.frame_checks import SPARK, check_frame, check_schema, quoted
+from watchline.spark.joining.route import JoinRouter
+from watchline.spark.joining.shard import (
     OWN_COUNTERS,
     OWN_GAUGES,
-    ROUTED_DDL,
     SAME_COUNTERS,
     SAME_GAUGES,
-    SENT_DDL,
-    JoinRouteTask,
-    JoinTask,
+    JoinOperator,
 )
-from watchline.spark.observing import Kinds, Observed, with_counters
+from watchline.spark.observing import CounterKinds, Observed
 from watchline.spark.routing import NOW, WAKE
-from watchline.spark.shard import UnpackTask
-from watchline.spark.state import STATE_DDL
-from watchline.tracking.joiner import Joiner
-from watchline.tracking.joining import columns_of
-from watchline.tracking.rows import TIME
+from watchline.spark.shard_job import (
+    ShardJob,
+    check_alone,
+    checked_shards,
+    state_folder,
+    unpacked_rows,
+)
 
 _OF_ARROW = {ARROW[kind]: spark for kind, spark in SPARK.items()} | {TIME: SPARK[Type.TIMESTAMP]}
-_KINDS = Kinds((*OWN_COUNTERS, *OWN_GAUGES), (*SAME_COUNTERS, *SAME_GAUGES), by_reason=True)
+_COUNTERS = CounterKinds(
+    (*OWN_COUNTERS, *OWN_GAUGES), (*SAME_COUNTERS, *SAME_GAUGES), by_reason=True
+)
 
 
 def joins(
@@ -95,12 +85,11 @@ def joins_of(
 ) -> DataFrame:
     """As `joins`; with `every` all attributes come out, whatever queries select."""
     frames = _checked_frames(streams)
-    ref, version = reference(catalog), catalog.version
+    ref, version = CatalogRef.of(catalog), catalog.version
     rows = {name: _rows(df, catalog, name, version) for name, df in frames.items()}
     wanted = _checked_times(times)
     joiner = Joiner.of_part(catalog, list(frames), version, times=wanted)
-    first = next(iter(frames.values()))
-    streaming, shards = first.isStreaming, checked_shards(shards, first.sparkSession)
+    shards = checked_shards(shards, next(iter(frames.values())).sparkSession)
     queries = catalog.queries(version)
     missed = warn_unanswered(queries, joiner.call, "wl.joins", stacklevel)
     chosen = None
@@ -111,28 +100,12 @@ def joins_of(
         schema = pa.schema([schema.field(name) for name in ("query_id", *chosen)])
     # Always in the same order, however the user gives them: a checkpoint knows its sources by it.
     ordered = tuple(sorted(frames, key=str.encode))
-    if streaming and ref.uri is not None:
-        rows[ordered[0]] = with_versions(rows[ordered[0]], ref, version)
-    elif streaming:
-        rows = {name: with_time(of) for name, of in rows.items()}
-    fixed, now = (None, None) if streaming else (version, micros_now())
-    routed = [
-        rows[name].mapInArrow(JoinRouteTask(ref, name, number, shards, fixed, now), ROUTED_DDL)
-        for number, name in enumerate(ordered)
-    ]
-    folder = None if state is None else absolute(state)
-    task = JoinTask(ref, ordered, shards, version, fixed, folder, tuple(wanted.items()))
-    grouped = by_shard(reduce(DataFrame.union, routed), shards)
-    if streaming:
-        packed = grouped.applyInPandasWithState(
-            task.stream_batch, SENT_DDL, STATE_DDL, "append", "NoTimeout"
-        )
-    else:
-        # Spark counts the arguments of a method wrongly.
-        packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
-    observed = Observed(_KINDS, {"unanswered": missed}, tasks=shards)
-    counted = observed.over(packed).select("packed")
-    return with_counters(counted.mapInArrow(UnpackTask(schema), _spark_schema(schema)))
+    job = ShardJob(ref, version, shards, state_folder(state))
+    routers = [JoinRouter(ref, name, number, shards) for number, name in enumerate(ordered)]
+    operator = JoinOperator(ref, ordered, version, tuple(wanted.items()))
+    sent = job.sent([rows[name] for name in ordered], routers, operator, stacklevel)
+    observed = Observed(_COUNTERS, {"unanswered": missed}, tasks=shards)
+    return unpacked_rows(sent, observed, schema, _spark_schema(schema))
 
 
 def _spark_schema(schema: pa.Schema) -> st.StructType:

@@ -1,11 +1,8 @@
-"""`wl.matches` and `wl.changes`: the driver's side.
+"""`wl.changes`: the driver's side.
 
-The driver checks the DataFrame against the declared stream and chooses the columns. For matches the
-rows meet the queries in `worker.MatchTask`, without a shuffle. For changes they go through a
-router, a shuffle by shard, and the shards' trackers: `routing.RouteTask`, `shard.ShardTask`. Where
-objects have points a second shuffle by query and `merging.MergeTask` follow. Batch and streaming
-DataFrames take the same way, but for who calls the tracker. Counters travel beside the rows, and
-are observed at the end of the way (`observing.py`).
+The driver checks the DataFrame against the declared stream and chooses the columns; `ShardJob` has
+the plan from the router to the shards' trackers. Where objects have points a second shuffle, by
+query, and `MergeTask` follow.
 """
 
 from __future__ import annotations
@@ -26,85 +23,37 @@ from watchline.catalog import (
     opened_catalog,
     warn_unanswered,
 )
-from watchline.clock import micros_now
 from watchline.errors import InvalidQuery
 from watchline.model import Emit, Keep, Stream
-from watchline.spark.counting import COUNTS
-from watchline.spark.frames import (
-    SPARK,
-    absolute,
-    by_shard,
-    check_alone,
-    check_frame,
-    check_schema,
-    checked_shards,
-    quoted,
-    reference,
-    with_time,
-    with_versions,
+from watchline.rows import OWN, change_schema
+from watchline.spark.batch_counters import COUNTS
+from watchline.spark.catalog_ref import CatalogRef
+from watchline.spark.frame_checks import SPARK, check_frame, check_schema, quoted
+from watchline.spark.observing import (
+    COUNTS_FIELD,
+    CounterKinds,
+    Observed,
+    with_counters,
+    without_counts,
 )
-from watchline.spark.merging import MergeTask
-from watchline.spark.observing import NAME, Kinds, Observed, with_counters
-from watchline.spark.routing import NOW, ROUTED_DDL, WAKE, RouteTask
-from watchline.spark.shard import COUNTERS, GAUGES, LEAST, SAME, SENT_DDL, ShardTask, UnpackTask
-from watchline.spark.state import STATE_DDL
-from watchline.spark.worker import MatchTask
-from watchline.tracking import change_schema
-from watchline.tracking.changes import OWN
+from watchline.spark.routing import NOW, WAKE
+from watchline.spark.shard_job import (
+    ShardJob,
+    check_alone,
+    checked_shards,
+    state_folder,
+    unpacked_rows,
+)
+from watchline.spark.tracking.merge import MergeTask
+from watchline.spark.tracking.route import ChangeRouter
+from watchline.spark.tracking.shard import COUNTERS, GAUGES, LEAST, SAME, ChangeOperator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from watchline.tracking.tracker import Keeping
+    from watchline.tracking import Keeping
 
-_COUNTS = st.StructField(COUNTS, st.StringType())
-_OF_MATCHES = Kinds(sums=("rows",), most=("unanswered",))
-_OF_CHANGES = Kinds((*COUNTERS, *GAUGES), SAME, LEAST, by_reason=True)
-
-
-def matches(df: DataFrame, catalog: CatalogLike, stream: str, *, counters: str = NAME) -> DataFrame:
-    """The matches of a batch or streaming DataFrame: `query_id`, and the row's own columns.
-
-    `catalog` is a Catalog, its path, or a list of SQL statements. Where all queries select the same
-    attributes only those columns come out. A streaming result follows the catalog: each micro-batch
-    uses the newest version when it first runs, and the same one if it is ever run again.
-
-    Counters of each micro-batch are in `query.lastProgress["observedMetrics"]["watchline"]`; where
-    a streaming query has several results in it, `counters` gives each another name. Those of a
-    batch result are what `wl.counters` gives.
-    """
-    return matches_of(df, opened_catalog(catalog), stream, counters, stacklevel=3)
-
-
-def matches_of(
-    df: DataFrame,
-    catalog: Catalog,
-    stream: str,
-    counters: str = NAME,
-    every: bool = False,
-    stacklevel: int = 2,
-) -> DataFrame:
-    """As `matches`; with `every` all columns come out, whatever queries select."""
-    check_frame(df)
-    ref = reference(catalog)
-    version = catalog.version
-    declared = catalog.stream(stream, version)
-    check_schema(df.schema, declared, own=("query_id", COUNTS))
-    queries, call = catalog.queries(version), Call.of(Emit.MATCHES, stream)
-    missed = warn_unanswered(queries, call, "wl.matches", stacklevel)
-    chosen = None if every else agreed(queries, call, "wl.matches", stacklevel)
-    columns = tuple(df.columns) if chosen is None else chosen
-    task = MatchTask(ref, stream, columns, None if df.isStreaming else version)
-    # Rows that have nothing but counters have NULL in all other columns.
-    of_rows = [
-        st.StructField(name, df.schema[name].dataType, metadata=df.schema[name].metadata)
-        for name in columns
-    ]
-    schema = st.StructType([st.StructField("query_id", st.StringType()), *of_rows, _COUNTS])
-    found = Observed(_OF_MATCHES, {"unanswered": missed}, counters).over(
-        df.mapInArrow(task, schema), fn.count_if(fn.col(COUNTS).isNull()).alias("matches")
-    )
-    return with_counters(_without_counters(found))
+_COUNTERS = CounterKinds((*COUNTERS, *GAUGES), SAME, LEAST, by_reason=True)
 
 
 def changes(
@@ -145,58 +94,39 @@ def changes_of(
 ) -> DataFrame:
     """As `changes`; with `every` all attributes come out, whatever queries select."""
     check_frame(df)
-    ref = reference(catalog)
-    version = catalog.version
+    ref, version = CatalogRef.of(catalog), catalog.version
     declared = catalog.stream(stream, version)
     check_schema(df.schema, declared, own=())
     keep.of(declared)
-    schema = spark_schema(declared)
+    schema, columns = spark_schema(declared), change_schema(declared)
     shards = checked_shards(shards, df.sparkSession)
     check_alone(df)
     queries, call = catalog.queries(version), Call.of(Emit.CHANGES, stream)
     missed = warn_unanswered(queries, call, "wl.changes", stacklevel)
     chosen = None if every else agreed(queries, call, "wl.changes", stacklevel)
-    rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
-    fixed = None if df.isStreaming else version
-    now = None if df.isStreaming else micros_now()
-    if df.isStreaming:
-        rows = with_versions(rows, ref, version) if ref.uri is not None else with_time(rows)
-    routed = rows.mapInArrow(RouteTask(ref, stream, shards, fixed, now), ROUTED_DDL)
-    folder = None if state is None else absolute(state)
-    # Only where there are points can there be nearest neighbours, and in one shard they are known.
-    merged = shards > 1 and declared.point is not None
-    task = ShardTask(ref, stream, shards, fixed, folder, merged, keep)
-    grouped = by_shard(routed, shards)
-    if df.isStreaming:
-        packed = grouped.applyInPandasWithState(
-            task.stream_batch, SENT_DDL, STATE_DDL, "append", "NoTimeout"
-        )
-    else:
-        # Spark counts the arguments of a method wrongly.
-        packed = grouped.applyInArrow(lambda key, rows: task.whole_batch(key, rows), SENT_DDL)
-    columns = change_schema(declared)
     if chosen is not None:
         names = (*OWN, *chosen)
         columns = pa.schema([columns.field(name) for name in names])
         schema = st.StructType([schema[name] for name in names])
-    counted = Observed(_OF_CHANGES, {"unanswered": missed}, tasks=shards)
+    rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
+    # Only where there are points can there be nearest neighbours, and in one shard they are known.
+    merged = shards > 1 and declared.point is not None
+    job = ShardJob(ref, version, shards, state_folder(state))
+    router = ChangeRouter(ref, stream, shards)
+    operator = ChangeOperator(ref, stream, merged, keep)
+    sent = job.sent([rows], [router], operator, stacklevel)
+    observed = Observed(_COUNTERS, {"unanswered": missed}, tasks=shards)
     if not merged:
-        unpacked = counted.over(packed).select("packed").mapInArrow(UnpackTask(columns), schema)
-        return with_counters(unpacked)
-    with_counts = st.StructType([*schema.fields, _COUNTS])
-    found = _by_target(packed, shards).mapInArrow(MergeTask(columns), with_counts)
-    return with_counters(_without_counters(counted.over(found)))
+        return unpacked_rows(sent, observed, columns, schema)
+    with_counts = st.StructType([*schema.fields, COUNTS_FIELD])
+    changed = _by_target(sent, shards).mapInArrow(MergeTask(columns), with_counts)
+    return with_counters(without_counts(observed.over(changed)))
 
 
-def _without_counters(found: DataFrame) -> DataFrame:
-    """The rows of the result alone."""
-    return found.where(fn.col(COUNTS).isNull()).drop(COUNTS)
-
-
-def _by_target(packed: DataFrame, shards: int) -> DataFrame:
-    """Each target in a partition of its own."""
+def _by_target(sent: DataFrame, shards: int) -> DataFrame:
+    """Parcels by their target, each in a partition of its own."""
     # The cast is there to have a projection: Spark cannot shuffle rows as its operator leaves them.
-    keyed = packed.withColumn("target", fn.col("target").cast("int"))
+    keyed = sent.withColumn("target", fn.col("target").cast("int"))
     return keyed.repartition(shards, "target")
 
 

@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from watchline.kernels.arrays import Integers
 
 # Versions that a generation tells apart. Beyond that the oldest two count as the older one: then
 # queries that were registered between them are said to miss more than they may, never less.

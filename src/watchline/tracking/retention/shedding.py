@@ -23,18 +23,13 @@ from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from watchline.kernels.arrays import Doubles, Integers, Mask, Small
 from watchline.model import Stream
-from watchline.tracking.batch import Linked, back
-from watchline.tracking.rows import conformed, row_schema, times_of
-
-Integers = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
-Doubles = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from watchline.rows import conformed, row_schema, times_of
+from watchline.tracking.linked_rows import LinkedRows, back
 
 
 class Shadows(NamedTuple):
@@ -121,13 +116,13 @@ class Shadows(NamedTuple):
 
     def heard(
         self, reports: pa.Table, stream: Stream, before: int | None, newest: int | None
-    ) -> Heard:
+    ) -> ShadowReports:
         """Rows of these objects and of strangers come, and some objects time out; the newest time
         of the stream was `before` and is `newest`. Without rows and time-outs the cost is one pass
         over the times of the shadows."""
         if not reports.num_rows and not self._expire(stream, newest):
-            return Heard(self, reports, self.answers[:0], np.empty(0, np.bool_), 0, 0)
-        linked = Linked(self.rows(), reports, stream, before, newest)
+            return ShadowReports(self, reports, self.answers[:0], np.empty(0, np.bool_), 0, 0)
+        linked = LinkedRows(self.rows(), reports, stream, before, newest)
         is_new = linked.kept >= linked.known
         silent = np.zeros(self.total, np.bool_)
         silent[linked.kept[~is_new]] = True
@@ -136,7 +131,7 @@ class Shadows(NamedTuple):
         answers[: linked.known] = self.answers
         reported, expired = linked.kept[is_new], linked.codes[linked.expired]
         who = linked.codes[reported]
-        return Heard(
+        return ShadowReports(
             self.where(silent),
             linked.rows.take(pa.array(reported)),
             answers[who],
@@ -145,7 +140,7 @@ class Shadows(NamedTuple):
             linked.late,
         )
 
-    def joined(self, more: Given, stream: Stream, used: frozenset[str]) -> Shadows:
+    def plus(self, more: NewShadows, stream: Stream, used: frozenset[str]) -> Shadows:
         """With these objects."""
         names = _read(stream, used | frozenset(self.slim.column_names))
         pinned, n = more.pinned, self.full.num_rows
@@ -173,15 +168,15 @@ class Shadows(NamedTuple):
             self.looks[kept],
         )
 
-    def without(self, places: Integers) -> tuple[Shadows, Given]:
+    def without(self, places: Integers) -> tuple[Shadows, NewShadows]:
         """Without some of the whole rows, and these."""
         kept = np.ones(self.total, np.bool_)
         kept[places] = False
         rows, pinned = self.full.take(pa.array(places)), np.zeros(len(places), np.bool_)
-        return self.where(kept), Given(rows, pinned, self.answers[places], self.looks[places])
+        return self.where(kept), NewShadows(rows, pinned, self.answers[places], self.looks[places])
 
 
-class Given(NamedTuple):
+class NewShadows(NamedTuple):
     """Objects that are given up: their rows, whether these stay whole; answers, and who looks."""
 
     rows: pa.Table
@@ -190,7 +185,7 @@ class Given(NamedTuple):
     looks: Integers | Small
 
 
-class Heard(NamedTuple):
+class ShadowReports(NamedTuple):
     """What shadows and strangers report: the shadows that are silent, the latest row of each object
     that has reported, in how many answers it was, and whether it is a stranger; in how many answers
     those were that have timed out; and how many rows were late."""
@@ -235,7 +230,7 @@ class Prices(NamedTuple):
     budget: int
 
 
-def chosen(
+def objects_to_give_up(
     order: Integers, weak: int, most: int, least: int, prices: Prices, guards: Guards
 ) -> Any:
     """Objects to give up, of these in their order: `most` of the first `weak`, and others until
@@ -256,7 +251,7 @@ def chosen(
 @nb.njit(cache=True, nogil=True)
 def _choose(
     order: Integers, taken: Mask, most: int, prices: Integers, budget: int, guards: Guards
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """Take so many more of these, as far as the budget goes; how many are taken."""
     count = 0
     for i in range(len(order)):
@@ -282,7 +277,7 @@ def _choose(
     return count
 
 
-def needed(missing: Guards) -> Integers:
+def objects_to_take_back(missing: Guards) -> Integers:
     """Objects to take back until no query is below its accuracy; `missing` has the pairs of those
     that were given up."""
     held, missed = missing.held.copy(), missing.missed.copy()
@@ -290,7 +285,7 @@ def needed(missing: Guards) -> Integers:
 
 
 @nb.njit(cache=True, nogil=True)
-def _needed(guards: Guards) -> Any:  # pragma: no cover - compiled
+def _needed(guards: Guards) -> Any:
     n = len(guards.offsets) - 1
     back = np.zeros(n, np.bool_)
     for i in range(n):

@@ -18,23 +18,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.matching import Base, Plan, base_of
-from watchline.matching.plan import Part, Residue, circles_of
+from watchline.kernels.arrays import Doubles, Integers
+from watchline.matching import Part, Plan, Residue, circles_of
 from watchline.model import Circle, Stream
-from watchline.tracking.watcher import WatchBase, Watcher, watch_base
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from watchline.tracking.plan import ChangePlan
+from watchline.tracking.queries import ChangeQueries
 
 # The share of the cache, and of the area, in each step.
-STEPS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), *((0.0, tenths / 10) for tenths in range(9, 0, -1)))
-LAST_STEP = len(STEPS) - 1
+SHARES = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), *((0.0, tenths / 10) for tenths in range(9, 0, -1)))
+LAST_STEP = len(SHARES) - 1
 # After a search for a smaller step that was in vain, so many batches pass at most before the next.
 LONGEST = 64
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Shrinkage:
     """How much is left of queries: a step, and the ids of those that are locked."""
 
     step: int = 0
@@ -46,13 +44,13 @@ class Sizes:
 
     def areas(self, ids: pa.Array, least: Doubles) -> Doubles:
         """The part of each region that is left."""
-        area = np.maximum(STEPS[self.step][1], least)
+        area = np.maximum(SHARES[self.step][1], least)
         area[self._locked(ids)] = 1.0
         return area
 
     def caches(self, ids: pa.Array) -> Doubles:
         """The part of each cache that is left."""
-        left = np.full(len(ids), STEPS[self.step][0])
+        left = np.full(len(ids), SHARES[self.step][0])
         left[self._locked(ids)] = 1.0
         return left
 
@@ -61,7 +59,7 @@ class Sizes:
         return pc.is_in(ids, value_set=locked).to_numpy(zero_copy_only=False)
 
 
-WHOLE = Sizes()
+WHOLE = Shrinkage()
 
 
 @dataclass(frozen=True)
@@ -82,21 +80,18 @@ class Patience:
         return replace(self, left=self.left - 1)
 
 
-def shrunk(base: Base, sizes: Sizes) -> Base:
-    """The queries of a base with less area."""
-    made = base.plan
-    area = sizes.areas(made.ids, made.accuracy)
+def shrunk(queries: ChangePlan, shrinkage: Shrinkage) -> ChangePlan:
+    """The queries of a plan with less area."""
+    made = queries.plan
+    area = shrinkage.areas(made.ids, made.accuracy)
     if (area == 1.0).all():
-        return base
-    smaller = _shrunk(made, np.sqrt(area), base.stream)
-    if isinstance(base, WatchBase):
-        return watch_base(smaller, base.stream)
-    return base_of(smaller, base.stream)
+        return queries
+    return queries.with_plan(_shrunk(made, np.sqrt(area), queries.stream))
 
 
-def shrunk_watcher(watcher: Watcher, sizes: Sizes) -> Watcher:
-    """The queries of a watcher as they are now, with less area."""
-    return watcher.through(lambda base: shrunk(base, sizes))
+def shrunk_queries(queries: ChangeQueries, shrinkage: Shrinkage) -> ChangeQueries:
+    """The queries as they are now, with less area."""
+    return queries.mapped(lambda made: shrunk(made, shrinkage))
 
 
 def _shrunk(made: Plan, side: Doubles, stream: Stream) -> Plan:
@@ -137,11 +132,11 @@ def _shrunk_residues(made: Plan, side: Doubles) -> tuple[Integers, tuple[Residue
         if number < 0:
             numbers.append(-1)
             continue
-        found = made.residues[number]
-        if isinstance(found.region, Circle):
+        smaller = made.residues[number]
+        if isinstance(smaller.region, Circle):
             factor = np.array(bits).view(np.float64).item()
-            radius = found.region.radius * factor
+            radius = smaller.region.radius * factor
             if radius > 0:
-                found = replace(found, region=replace(found.region, radius=radius))
-        numbers.append(residues.setdefault(found, len(residues)))
+                smaller = replace(smaller, region=replace(smaller.region, radius=radius))
+        numbers.append(residues.setdefault(smaller, len(residues)))
     return np.array(numbers, np.int64)[places.reshape(-1)], tuple(residues)

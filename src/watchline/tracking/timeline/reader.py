@@ -19,59 +19,22 @@ that end a query's life have no cause, and are one for each query, which is repl
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.kernels import inner, kernel
+from watchline.kernels.arrays import Doubles, Integers
+from watchline.kernels.compiled import inner, kernel
 from watchline.model import Stream
-from watchline.moving.tables import ADD, CENTRE, CLOSE, END, FRESH, REFRESH, REMOVE
+from watchline.proximity import ADD, CENTRE, CLOSE, END, FRESH, REFRESH, REMOVE
 from watchline.reasons import ENTERED, LEFT, Reason
-
-Integers = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
-
-# A catalog version is an event too, of a kind that comes before all others.
-STEP = -1
-# The k of a line that is no kNN query: one that such a query replaced, or was replaced by, in a
-# step. All its candidates are its answer, and they are counted elsewhere.
-PLAIN = 1 << 62
-
-QUERIES = pa.schema(
-    [("id", pa.string()), ("k", pa.int64()), ("x", pa.float64()), ("y", pa.float64())]
-)
-RECORDS = pa.schema(
-    [("event", pa.int32()), ("query", pa.int32()), ("op", pa.int8()), ("row", pa.int32())]
-)
+from watchline.tracking.timeline.format import PLAIN, RECORDS, STEP, Timeline, column_numbers
 
 
-def event_schema(cause: pa.DataType) -> pa.Schema:
-    """The columns of events that objects with ids of this type cause."""
-    numbers = [("place", pa.int64()), ("told", pa.int64())]
-    return pa.schema([("time", pa.int64()), ("kind", pa.int8()), ("cause", cause), *numbers])
-
-
-class Timeline(NamedTuple):
-    """What the kNN queries of one shard did in a batch.
-
-    `queries` has a line for each registration of an id, in their order, the same in every shard.
-    Its centre is that of the batch's beginning, NaN if there was none. A query that is replaced in
-    a step has another line: records remove from the one, add to the other. `rows` are those that
-    records mean. `told` of an event is the newest time of the stream then: what a step does, and
-    what enters a query that starts, is told with it; all else with the event's own time. A record's
-    event is -1 if it says what was when the batch began.
-    """
-
-    queries: pa.Table
-    rows: pa.Table
-    events: pa.Table
-    records: pa.Table
-
-
-class Merged(NamedTuple):
+class MergedChanges(NamedTuple):
     """Change i is of the query `queries[i]` and shows `rows[places[i]]`; there are so many answers
     after the batch."""
 
@@ -82,67 +45,6 @@ class Merged(NamedTuple):
     times: Integers
     reasons: npt.NDArray[np.int8]
     answers: int
-
-
-# --- on the way
-
-
-def pack(timeline: Timeline) -> bytes:
-    """The tables as Arrow IPC, one after the other."""
-    sink = pa.BufferOutputStream()
-    for table in timeline:
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-def unpack(blob: Any) -> Timeline:
-    source = pa.BufferReader(blob)
-    tables = []
-    for _ in Timeline._fields:
-        with pa.ipc.open_stream(source) as reader:
-            tables.append(reader.read_all())
-    return Timeline(*tables)
-
-
-def split(timeline: Timeline, targets: Integers, parts: int) -> list[Timeline]:
-    """Line i of the queries goes to part `targets[i]`, with all that its records mean.
-
-    Lines of one id must go to the same part.
-    """
-    numbers = {name: _numbers(timeline.records, name) for name in RECORDS.names}
-    queries = _dealt(targets, parts)
-    records = _dealt(targets[numbers["query"]], parts)
-    meant = {"event": timeline.events, "row": timeline.rows}
-    scratch = {name: np.full(table.num_rows, -1) for name, table in meant.items()}
-    place_of_query = np.empty(len(targets), dtype=np.int64)
-    made = []
-    for lines, chosen in zip(queries, records, strict=True):
-        place_of_query[lines] = np.arange(len(lines))
-        of = {name: column[chosen] for name, column in numbers.items()}
-        of["query"] = place_of_query[of["query"]]
-        tables = {}
-        for name, table in meant.items():
-            of[name], used = _renumbered(of[name], scratch[name])
-            tables[name] = table.take(pa.array(used))
-        kept = pa.table([pa.array(of[n]).cast(RECORDS.field(n).type) for n in of], schema=RECORDS)
-        taken = timeline.queries.take(pa.array(lines))
-        made.append(Timeline(taken, tables["row"], tables["event"], kept))
-    return made
-
-
-def _dealt(targets: Integers, parts: int) -> list[Integers]:
-    """The places of each part."""
-    order = np.argsort(targets, kind="stable")
-    return np.split(order, np.searchsorted(targets[order], np.arange(1, parts)))
-
-
-def _numbers(table: pa.Table, name: str) -> Integers:
-    column = table[name].combine_chunks()
-    return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-
-
-# --- all shards together
 
 
 class _Lines(NamedTuple):
@@ -158,12 +60,12 @@ class _Lines(NamedTuple):
     y: Doubles
 
 
-class _Events(NamedTuple):
-    """Events of all shards, each once, in order."""
+class _MergedEvents(NamedTuple):
+    """Events of all shards, each once, in order; `newest` is the newest time of the stream then."""
 
     time: Integers
     kind: Integers
-    told: Integers
+    newest: Integers
 
 
 class _Records(NamedTuple):
@@ -187,24 +89,24 @@ class _Rows(NamedTuple):
     objects: int
 
 
-def merge(timelines: list[Timeline], stream: Stream) -> Merged:
+def merge_timelines(timelines: list[Timeline], stream: Stream) -> MergedChanges:
     """The changes of the answers of all shards together, by event, `-` first, query and object.
 
     There is a timeline at least; a shard without records need not send one.
     """
     rows = pa.concat_tables([t.rows for t in timelines]).combine_chunks()
-    happened = pa.concat_tables([t.events for t in timelines])
+    happenings = pa.concat_tables([t.events for t in timelines])
     ids, lines, line_of = _lines([t.queries for t in timelines])
     # Causes are objects: both are ranked together.
-    named = [rows[stream.object], happened["cause"]]
+    named = [rows[stream.object], happenings["cause"]]
     objects, ranks = _ranked(pa.chunked_array([c for n in named for c in n.chunks], named[0].type))
-    events, event_of = _events(happened, ranks[rows.num_rows :])
+    events, event_of = _events(happenings, ranks[rows.num_rows :])
     records = _records(timelines, line_of, event_of)
     # Copies, since a kernel is compiled once more for what is read-only.
     x, y = (np.array(rows[name].to_numpy()) for name in stream.point or ())
     known = _Rows(x, y, ranks[: rows.num_rows], len(objects))
-    found, answers = _replayed(records, lines, known)
-    return _told(found, answers, events, ids, rows)
+    changes, answers = _replayed(records, lines, known)
+    return _merged(changes, answers, events, ids, rows)
 
 
 def _ranked(values: pa.ChunkedArray) -> tuple[pa.Array, Integers]:
@@ -218,8 +120,8 @@ def _ranked(values: pa.ChunkedArray) -> tuple[pa.Array, Integers]:
 
 def _lines(queries: list[pa.Table]) -> tuple[pa.Array, _Lines, Integers]:
     """The ids, the lines of all shards, and which of these each shard's own are."""
-    joined = pa.concat_tables(queries)
-    ids, group = _ranked(joined["id"])
+    every = pa.concat_tables(queries)
+    ids, group = _ranked(every["id"])
     shard = np.repeat(np.arange(len(queries)), [t.num_rows for t in queries])
     order = np.lexsort((group, shard))
     first = np.ones(len(order), dtype=np.bool_)
@@ -230,14 +132,15 @@ def _lines(queries: list[pa.Table]) -> tuple[pa.Array, _Lines, Integers]:
     nth[order] = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
     most = int(nth.max(initial=0)) + 1
     _, one, line_of = np.unique(group * most + nth, return_index=True, return_inverse=True)
-    k, x, y = (joined[name].to_numpy()[one] for name in ("k", "x", "y"))
+    k, x, y = (every[name].to_numpy()[one] for name in ("k", "x", "y"))
     begin = np.searchsorted(group[one], np.arange(len(ids)))
     return ids, _Lines(group[one], begin, k, x, y), line_of
 
 
-def _events(events: pa.Table, cause: Integers) -> tuple[_Events, Integers]:
+def _events(events: pa.Table, cause: Integers) -> tuple[_MergedEvents, Integers]:
     """The events of all shards, and which of these each shard's own are."""
-    time, kind, place, told = (_numbers(events, n) for n in ("time", "kind", "place", "told"))
+    names = ("time", "kind", "place", "told")
+    time, kind, place, newest = (column_numbers(events, name) for name in names)
     keys = np.where(kind == END, 0, place), cause, kind, time
     order = np.lexsort(keys)
     new = np.ones(len(order), dtype=np.bool_)
@@ -245,14 +148,14 @@ def _events(events: pa.Table, cause: Integers) -> tuple[_Events, Integers]:
     event_of = np.empty(len(order), dtype=np.int64)
     event_of[order] = np.cumsum(new) - 1
     one = order[new]
-    return _Events(time[one], kind[one], told[one]), event_of
+    return _MergedEvents(time[one], kind[one], newest[one]), event_of
 
 
 def _records(timelines: list[Timeline], line_of: Integers, event_of: Integers) -> _Records:
     parts = []
     line = event = row = 0
     for t in timelines:
-        mine = {name: _numbers(t.records, name) for name in RECORDS.names}
+        mine = {name: column_numbers(t.records, name) for name in RECORDS.names}
         parts.append(
             _Records(
                 _looked_up(event_of[event : event + t.events.num_rows], mine["event"]),
@@ -272,7 +175,7 @@ def _looked_up(table: Integers, places: Integers) -> Integers:
 
 
 def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, int]:
-    """What the kernel finds, and the number of answers after the batch."""
+    """The changes that the kernel finds, and the number of answers after the batch."""
     group = lines.group[records.line]
     later = records.event >= 0
     touched = np.zeros(len(lines.first), dtype=np.bool_)
@@ -284,28 +187,30 @@ def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, 
     chosen = np.flatnonzero(~later & touched[group])
     began = records.chosen(chosen[np.argsort(group[chosen], kind="stable")])
     chosen = np.flatnonzero(later)
-    happened = records.chosen(chosen)
-    moment = group[chosen] * (int(happened.event.max(initial=0)) + 1) + happened.event
+    later_records = records.chosen(chosen)
+    moment = group[chosen] * (int(later_records.event.max(initial=0)) + 1) + later_records.event
     # Within an event the lines of an id in their order, and what goes before what comes.
-    order = np.lexsort((happened.line * (CLOSE - REMOVE + 1) + happened.op, moment))
+    order = np.lexsort((later_records.line * (CLOSE - REMOVE + 1) + later_records.op, moment))
     room = np.bincount(group, touched[group], minlength=1).max()
-    found, more = _replay(began, happened.chosen(order), lines, rows, int(room))
-    return found, answers + more
+    changes, more = _replay(began, later_records.chosen(order), lines, rows, int(room))
+    return changes, answers + more
 
 
-def _told(found: Integers, answers: int, events: _Events, ids: pa.Array, rows: pa.Table) -> Merged:
-    event, group, sign, who, row, fresh = found.T
+def _merged(
+    changes: Integers, answers: int, events: _MergedEvents, ids: pa.Array, rows: pa.Table
+) -> MergedChanges:
+    event, group, sign, who, row, fresh = changes.T
     order = np.lexsort((who, group, sign, event))
     event, sign, entered = event[order], sign[order].astype(np.int8), sign[order] > 0
     starts = entered & (fresh[order] > 0)
     kind = events.kind[event]
     reasons = np.where(entered, _ENTERED[kind - STEP], _LEFT[kind - STEP])
-    return Merged(
+    return MergedChanges(
         ids.take(pa.array(group[order])),
         sign,
         rows,
         row[order],
-        np.where((kind == STEP) | starts, events.told[event], events.time[event]),
+        np.where((kind == STEP) | starts, events.newest[event], events.time[event]),
         np.where(starts, Reason.REGISTERED, reasons).astype(np.int8),
         answers,
     )
@@ -346,8 +251,8 @@ class _Scratch(NamedTuple):
 
 @kernel
 def _replay(
-    began: _Records, happened: _Records, lines: _Lines, rows: _Rows, room: int
-) -> tuple[Integers, int]:  # pragma: no cover - compiled
+    began: _Records, records: _Records, lines: _Lines, rows: _Rows, room: int
+) -> tuple[Integers, int]:
     """Event, id, sign, object, row, whether the query starts: of each change. And the answers."""
     objects = rows.objects
     own = _Scratch(
@@ -357,39 +262,39 @@ def _replay(
         np.empty(objects, np.int64),
         np.zeros(objects, np.int64),
     )
-    told = np.empty((max(len(happened.event), 16), 6), np.int64)
+    out = np.empty((max(len(records.event), 16), 6), np.int64)
     # Of a plain 0 Numba compiles versions of their own.
     count = answers = stamp = at = i = np.int64(0)
-    while i < len(happened.event):
-        group = lines.group[happened.line[i]]
+    while i < len(records.event):
+        group = lines.group[records.line[i]]
         query, at = _begun(began, at, group, lines, rows, own)
-        while i < len(happened.event) and lines.group[happened.line[i]] == group:
-            event, end, fresh = happened.event[i], i, 0
+        while i < len(records.event) and lines.group[records.line[i]] == group:
+            event, end, fresh = records.event[i], i, 0
             while (
-                end < len(happened.event)
-                and happened.event[end] == event
-                and lines.group[happened.line[end]] == group
+                end < len(records.event)
+                and records.event[end] == event
+                and lines.group[records.line[end]] == group
             ):
-                fresh |= happened.op[end] == FRESH
+                fresh |= records.op[end] == FRESH
                 end += 1
             shown = _shown(query, lines)
             own.before[:shown] = own.who[:shown]
             stamp += 3
-            query = _applied(query, happened, i, end, lines, rows, own, stamp)
-            if count + shown + query.size > len(told):
-                told = _grown(told, count + shown + query.size)
+            query = _applied(query, records, i, end, lines, rows, own, stamp)
+            if count + shown + query.size > len(out):
+                out = _grown(out, count + shown + query.size)
             after = _shown(query, lines)
-            count = _compared(told, count, own, shown, after, (event, group, fresh), stamp)
+            count = _compared(out, count, own, shown, after, (event, group, fresh), stamp)
             i = end
         if lines.k[query.line] < PLAIN:
             answers += _shown(query, lines)
-    return told[:count], int(answers)
+    return out[:count], int(answers)
 
 
 @inner
 def _begun(
     began: _Records, at: int, group: int, lines: _Lines, rows: _Rows, own: _Scratch
-) -> tuple[_Query, int]:  # pragma: no cover - compiled
+) -> tuple[_Query, int]:
     """An id as the batch began, and the place of the next one's records."""
     count = 0
     line = lines.first[group]
@@ -405,7 +310,7 @@ def _begun(
 
 
 @inner
-def _shown(query: _Query, lines: _Lines) -> int:  # pragma: no cover - compiled
+def _shown(query: _Query, lines: _Lines) -> int:
     """So many of the first candidates are the answer."""
     return 0 if np.isnan(query.cx) else min(query.size, lines.k[query.line])
 
@@ -420,7 +325,7 @@ def _applied(
     rows: _Rows,
     own: _Scratch,
     stamp: int,
-) -> _Query:  # pragma: no cover - compiled
+) -> _Query:
     """The query after the records of an event."""
     line, cx, cy, count = query
     if records.line[end - 1] != line:
@@ -453,7 +358,7 @@ def _applied(
 
 
 @inner
-def _sort(query: _Query, kept: int, rows: _Rows, own: _Scratch) -> None:  # pragma: no cover
+def _sort(query: _Query, kept: int, rows: _Rows, own: _Scratch) -> None:
     """Candidates by distance and object; the first `kept` stand so already.
 
     A Shell sort: with one gap it is the insertion of the others.
@@ -475,14 +380,14 @@ def _sort(query: _Query, kept: int, rows: _Rows, own: _Scratch) -> None:  # prag
 
 @inner
 def _compared(
-    told: Integers,
+    out: Integers,
     count: int,
     own: _Scratch,
     before: int,
     after: int,
     at: tuple[int, int, int],
     stamp: int,
-) -> int:  # pragma: no cover - compiled
+) -> int:
     """Write down who left and who entered; the number of changes so far."""
     event, group, fresh = at
     stamps = own.stamps
@@ -493,8 +398,8 @@ def _compared(
             w = side[a]
             # The entered are those of now not marked before; then what is now is marked.
             if stamps[w] != stamp + (1 if sign > 0 else 2):
-                told[count, 0], told[count, 1], told[count, 2] = event, group, sign
-                told[count, 3], told[count, 4], told[count, 5] = w, own.latest[w], fresh
+                out[count, 0], out[count, 1], out[count, 2] = event, group, sign
+                out[count, 3], out[count, 4], out[count, 5] = w, own.latest[w], fresh
                 count += 1
             if sign > 0:
                 stamps[w] = stamp + 2
@@ -502,27 +407,7 @@ def _compared(
 
 
 @inner
-def _grown(told: Integers, least: int) -> Integers:  # pragma: no cover - compiled
-    wider = np.empty((max(2 * len(told), least), told.shape[1]), told.dtype)
-    wider[: len(told)] = told
+def _grown(table: Integers, least: int) -> Integers:
+    wider = np.empty((max(2 * len(table), least), table.shape[1]), table.dtype)
+    wider[: len(table)] = table
     return wider
-
-
-@kernel
-def _renumbered(
-    numbers: Integers, places: Integers
-) -> tuple[Integers, Integers]:  # pragma: no cover - compiled
-    """Numbers by their first appearance, and what they were; -1 stays. `places` is all -1."""
-    made = np.empty(len(numbers), np.int64)
-    used = np.empty(len(numbers), np.int64)
-    count = 0
-    for i in range(len(numbers)):
-        number = numbers[i]
-        if number >= 0 and places[number] < 0:
-            places[number] = count
-            used[count] = number
-            count += 1
-        made[i] = places[number] if number >= 0 else -1
-    for i in range(count):
-        places[used[i]] = -1
-    return made, used[:count]

@@ -1,7 +1,7 @@
 """What the nearest-neighbour queries of one part did in a batch, for the merge of all parts.
 
-A story begins with the k nearest that each query had, and goes on with what versions and events did
-to them. Every part tells it of the same queries, so that the merge can lay them side by side.
+A timeline begins with the k nearest that each query had, and goes on with what versions and events
+did to them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.moving.merge import PLAIN, QUERIES, RECORDS, STEP, Timeline, event_schema
-from watchline.moving.operator import Operator
-from watchline.moving.tables import ADD, FIRST, Integers
+from watchline.kernels.arrays import Integers
+from watchline.proximity import ADD, FIRST, Operator
+from watchline.tracking.timeline.format import PLAIN, QUERIES, RECORDS, STEP, Timeline, event_schema
 
 BEGIN = -1
 
 
-class Happenings(NamedTuple):
+class TimelineEvents(NamedTuple):
     """Events in their order: when, of what kind, whose row, which of its rows of that moment, and
     the newest time of the stream then."""
 
@@ -28,10 +28,10 @@ class Happenings(NamedTuple):
     kind: Integers
     cause: pa.Array
     place: Integers
-    told: Integers
+    newest: Integers
 
 
-class Story:
+class TimelineWriter:
     """Lines of queries, and chunks of records with the events and rows that these mean."""
 
     def __init__(self, operator: Operator, rows: pa.Table):
@@ -41,7 +41,7 @@ class Story:
         self._line: dict[str, int] = {}
         # Ids whose line now is of a query that is not ranked.
         self._plain: set[str] = set()
-        self._events: list[Happenings] = []
+        self._events: list[TimelineEvents] = []
         self._records: list[tuple[Integers, ...]] = []
         self._rows: list[pa.Table] = []
         ranked = operator.ranked()
@@ -80,14 +80,16 @@ class Story:
     def lines(self, ids: list[str]) -> Integers:
         return np.array([self._line[name] for name in ids], dtype=np.int64)
 
-    def step(self, version: int, newest: int | None) -> int:
+    def add_version(self, version: int, newest: int | None) -> int:
         """The number of the event that a version is."""
         one = np.ones(1, np.int64)
-        told = 0 if newest is None else newest
+        time = 0 if newest is None else newest
         nobody = pa.nulls(1, self._kind)
-        return self.happen(Happenings(FIRST * one, STEP * one, nobody, version * one, told * one))
+        return self.add_events(
+            TimelineEvents(FIRST * one, STEP * one, nobody, version * one, time * one)
+        )
 
-    def happen(self, events: Happenings) -> int:
+    def add_events(self, events: TimelineEvents) -> int:
         """The number of the first of these events."""
         self._events.append(events)
         return sum(len(e.time) for e in self._events[:-1])
@@ -100,7 +102,7 @@ class Story:
         row: Integers,
         rows: pa.Table,
     ) -> None:
-        """What happened to queries by their lines, and to whose row, -1 for nobody's."""
+        """Add what was done to queries by their lines, and to whose row, -1 for nobody's."""
         before = sum(map(len, self._rows))
         used, places = np.unique(row[row >= 0], return_inverse=True)
         self._rows.append(rows.take(pa.array(used)))
@@ -108,13 +110,14 @@ class Story:
         placed[row >= 0] = before + places
         self._records.append((event, line, what.astype(np.int64), placed))
 
-    def timeline(self) -> Timeline:
+    def finish(self) -> Timeline:
+        """All that was recorded."""
         columns = np.concatenate(self._columns)
         k, x, y = columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2]
         queries = pa.table([pa.array(self._ids, pa.string()), k, x, y], schema=QUERIES)
         events = [
             pa.table(
-                [e.time, e.kind.astype(np.int8), e.cause, e.place, e.told],
+                [e.time, e.kind.astype(np.int8), e.cause, e.place, e.newest],
                 schema=event_schema(self._kind),
             )
             for e in self._events

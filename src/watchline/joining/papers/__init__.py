@@ -1,0 +1,1 @@
+"""`indexed.py`: SJ-Join as the paper has it, and its rival IBS-JS."""

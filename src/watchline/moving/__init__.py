@@ -1,1 +1,0 @@
-"""Moving objects against moving and stationary regions and nearest neighbours, through one grid."""

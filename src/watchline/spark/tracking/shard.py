@@ -1,0 +1,193 @@
+"""Changes in a shard: its inbox, its tracker, and the parcels that leave it.
+
+Changes leave packed. What the k nearest of a shard did leaves beside them as timelines, for
+`merge.MergeTask`: by the hash of the query, so that those of one query meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watchline.errors import EngineError
+from watchline.model import Keep, Stream
+from watchline.rows import AcceptedRows, Rejects, shards_of
+from watchline.spark.batch_counters import BY_REASON
+from watchline.spark.catalog_ref import CatalogRef
+from watchline.spark.routing import Shard, add_rejects, shard_keys
+from watchline.spark.tracking.route import NEVER
+from watchline.spark.wire import ROWS, Parcel, from_ipc, packed_changes
+from watchline.spark.worker import catalog_of, queries_at, queries_from
+from watchline.tracking import (
+    PLAIN,
+    QUERIES,
+    Saved,
+    Timeline,
+    TimeSpan,
+    Tracker,
+    pack_timeline,
+    split_timeline,
+)
+
+# Gauges are of now, summed over shards; the others are of the batch.
+COUNTERS = ("rows", "rejected", "late", "changes", "shed", "over_limit", "too_fast", "forgotten")
+GAUGES = ("objects", "answers", "bytes", "shadow", "unknown", "query_bytes")
+# The same in all shards: queries of the stream that `wl.changes` does not answer.
+SAME = ("unanswered",)
+# Of these the shard that has least counts: the accuracy of all answers, and of the worst query.
+LEAST = ("accuracy", "least")
+# Kinds of parcels beside changes: the first or the second timelines of a batch, and changes that
+# come after those timelines. Their target is the partition where timelines are merged.
+EARLY, TIMELINE, LATER = range(ROWS + 1, ROWS + 4)
+# Where a packed timeline has the declaration of its stream.
+STREAM = "stream"
+
+
+class Inbox(NamedTuple):
+    """What a shard got in a batch."""
+
+    rows: list[pa.Table]
+    foreign: list[pa.Table]
+    span: TimeSpan | None
+    rejects: Rejects
+
+
+@dataclass(frozen=True)
+class ChangeOperator:
+    """The trackers of a stream's shards. `merged` is whether timelines are merged afterwards."""
+
+    ref: CatalogRef
+    stream: str
+    merged: bool
+    keep: Keep
+
+    def opened(self, routed: Iterable[tuple[Any, ...]]) -> Inbox:
+        rows: list[pa.Table] = []
+        foreign: list[pa.Table] = []
+        rejects: Rejects = Rejects()
+        oldest, newest = NEVER
+        for _, first, last, rejected, *blobs in routed:
+            oldest, newest = min(oldest, int(first)), max(newest, int(last))
+            for blob, box in zip(blobs, (rows, foreign), strict=True):
+                if blob is not None:
+                    box.append(from_ipc(blob))
+            add_rejects(rejects, rejected)
+        return Inbox(rows, foreign, TimeSpan(oldest, newest) if oldest <= newest else None, rejects)
+
+    def new(self, shard: Shard, version: int) -> TrackerEngine:
+        queries = queries_at(self.ref, self.stream, version)
+        identity = catalog_of(self.ref).identity
+        tracker = Tracker.over(queries, identity, shard.shards, self.keep)
+        return TrackerEngine(tracker, shard, self.merged)
+
+    def reused(self, engine: TrackerEngine, saved: int, version: int) -> TrackerEngine:
+        engine.tracker.follow(queries_from(self.ref, self.stream, saved, version))
+        return engine
+
+    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> TrackerEngine:
+        queries = queries_from(self.ref, self.stream, saved, version)
+        state = Saved.of(blob, catalog_of(self.ref).identity, self.stream)
+        tracker = Tracker.resume(queries, state, shard.shards, self.keep)
+        return TrackerEngine(tracker, shard, self.merged)
+
+
+class TrackerEngine:
+    """A tracker as the engine of a shard."""
+
+    def __init__(self, tracker: Tracker, shard: Shard, merged: bool):
+        self.tracker, self._shard, self._merged = tracker, shard, merged
+
+    def counted(self) -> dict[str, Any]:
+        return self.tracker.counted()
+
+    def advance_to(self, version: int) -> None:
+        self._stream_before = self.tracker.stream
+        self._opened = self.tracker.advance_to(version)
+
+    def process(self, inbox: Inbox, last: bool) -> list[Parcel]:
+        tracker = self.tracker
+        # The router has accepted them, at the version that the tracker has reached.
+        own, foreign = (
+            AcceptedRows.trusted(pa.concat_tables([tracker.no_rows(), *rows]), tracker.stream)
+            for rows in (inbox.rows, inbox.foreign)
+        )
+        tracker.count_rejects(inbox.rejects)
+        changes = tracker.process(own, inbox.span, foreign)
+        opened, timelines = self._opened, self._timelines()
+        del self._opened
+        return list(_parcels(opened, changes, timelines, self._shard))
+
+    def _timelines(self) -> list[tuple[int, Timeline]]:
+        """The timelines of the batch by their kinds. Rows of a stream that was declared anew do not
+        fit into one timeline with those before."""
+        tracker = self.tracker
+        asked = (
+            (EARLY, self._stream_before, tracker.early()),
+            (TIMELINE, tracker.stream, tracker.timeline()),
+        )
+        timelines = [
+            (kind, labelled(timeline, stream))
+            for kind, stream, timeline in asked
+            if timeline is not None
+        ]
+        if timelines and not self._merged:
+            raise EngineError(f"stream {tracker.stream.name!r} has points now: start the job again")
+        return timelines
+
+    def stats(self) -> dict[str, Any]:
+        found = self.tracker.summary()
+        return {name: found[name] for name in (*COUNTERS, BY_REASON, *GAUGES, *SAME, *LEAST)}
+
+    def snapshot(self) -> bytes:
+        return self.tracker.snapshot()
+
+
+def _parcels(
+    opened: pa.Table, changes: pa.Table, timelines: list[tuple[int, Timeline]], shard: Shard
+) -> Iterator[Parcel]:
+    """The changes of versions and of rows, and the timelines."""
+    queries = pa.concat_tables([QUERIES.empty_table(), *(t.queries for _, t in timelines)])
+    # Queries replaced across kinds (kNN to range or back) in this batch: their remaining changes go
+    # to the same merge partition, after the timeline.
+    plain = queries.filter(pc.equal(queries["k"], PLAIN))
+    yield from _change_parcels(opened, ROWS, queries["id"], shard)
+    yield from _change_parcels(changes, LATER, plain["id"], shard)
+    for kind, timeline in timelines:
+        for target, blob in _by_query(timeline, shard.shards):
+            yield Parcel(target, kind, blob)
+
+
+def _change_parcels(
+    changes: pa.Table, kind: int, apart: pa.ChunkedArray, shard: Shard
+) -> Iterator[Parcel]:
+    """Changes, packed. Those of the queries `apart` are of this kind, and go where the timelines of
+    these queries go, so that all changes of a query leave one place, and in order."""
+    if len(apart) and changes.num_rows:
+        is_apart = pc.is_in(changes["query_id"], value_set=apart.combine_chunks())
+        chosen, changes = changes.filter(is_apart), changes.filter(pc.invert(is_apart))
+        targets = shards_of(chosen["query_id"].combine_chunks(), shard.shards)
+        for number, key in enumerate(shard_keys(shard.shards)):
+            part = chosen.filter(pa.array(targets == number))
+            for blob in packed_changes(part):
+                yield Parcel(key, kind, blob)
+    for blob in packed_changes(changes):
+        yield Parcel(shard.key, ROWS, blob)
+
+
+def _by_query(timeline: Timeline, shards: int) -> Iterator[tuple[int, bytes]]:
+    """A timeline in parts, and the keys of their targets; what has no records tells nothing."""
+    targets = shards_of(timeline.queries["id"].combine_chunks(), shards)
+    parts = split_timeline(timeline, targets, shards)
+    for key, part in zip(shard_keys(shards), parts, strict=True):
+        if part.records.num_rows:
+            yield key, pack_timeline(part)
+
+
+def labelled(timeline: Timeline, stream: Stream) -> Timeline:
+    """With the declaration of the stream beside its rows, for whoever merges it."""
+    text = {STREAM: repr(stream)}
+    return timeline._replace(rows=timeline.rows.replace_schema_metadata(text))

@@ -1,0 +1,107 @@
+"""When queries begin and end by themselves, and which of those that move wait for focal objects.
+
+A tracker keeps lives itself, because they follow the time of its stream; the queries are shared
+with other trackers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from watchline.matching import NEVER, Plan
+from watchline.proximity import FIRST, Moving
+
+# A query that waits for all its focal objects, since ever.
+ALL_FOCALS = (3, FIRST)
+
+
+class End(NamedTuple):
+    """The last moment whose rows count for a query, and the time of its closing changes.
+
+    FOR INTERVAL counts rows of the moment it ends at: both are the same. UNTIL does not.
+    """
+
+    last: int
+    time: int
+
+    @property
+    def is_before_rows(self) -> bool:
+        """Whether the query ends before the rows of that time, not after them."""
+        return self.last < self.time
+
+
+class Term(NamedTuple):
+    """When a query ends by itself: after a life time (0 for none), at a moment (NEVER for none)."""
+
+    lifetime: int
+    until: int
+
+    def end(self, birth: int) -> End:
+        """The end of a query that was registered at this time of the stream."""
+        lived = min(birth + self.lifetime, NEVER) if self.lifetime else NEVER
+        before = self.until - 1 if self.until < NEVER else NEVER
+        return End(min(lived, before), min(lived, self.until))
+
+
+def terms_of(made: Plan, alive: npt.NDArray[np.bool_] | bool = True) -> dict[str, Term]:
+    """The terms of queries that have one."""
+    numbers = np.flatnonzero(made.mortal & alive)
+    ids = made.ids.take(pa.array(numbers)).to_pylist()
+    terms = map(Term, made.lifetime[numbers].tolist(), made.until[numbers].tolist())
+    return dict(zip(ids, terms, strict=True))
+
+
+class Lives:
+    """The lives of a tracker's queries.
+
+    `terms` has the queries that end by themselves, and `births` those of them that are alive, with
+    the newest time of the stream when each was registered, None before the first row. `waiting` has
+    the queries that wait: for which focal objects, and since when a report counts.
+    """
+
+    def __init__(self, terms: dict[str, Term], moving: Iterable[Moving] = ()):
+        self.terms = terms
+        self.births: dict[str, int | None] = dict.fromkeys(terms)
+        self.waiting: dict[str, tuple[int, int]] = {}
+        self.await_focals(moving)
+
+    def await_focals(self, moving: Iterable[Moving]) -> None:
+        """Only these queries wait, and each for all its focal objects."""
+        names = (name for queries in moving for name in queries.ids.to_pylist())
+        self.waiting = dict.fromkeys(names, ALL_FOCALS)
+
+    def begin(self, made: Plan, newest: int | None) -> None:
+        """The lives of these queries begin, but for those whose end has passed already."""
+        terms = terms_of(made)
+        self.terms |= terms
+        now = FIRST if newest is None else newest
+        self.births |= {name: newest for name, term in terms.items() if term.until > now}
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Queries are dropped."""
+        for query_id in ids:
+            self.births.pop(query_id, None)
+            self.terms.pop(query_id, None)
+
+    def is_alive(self, name: str) -> bool:
+        """Whether the life of a query is not over."""
+        return name not in self.terms or name in self.births
+
+    @property
+    def are_all_alive(self) -> bool:
+        """Whether no life is over."""
+        return all(name in self.births for name in self.terms)
+
+    def ended(self) -> list[str]:
+        """The queries whose life is over."""
+        return [name for name in self.terms if name not in self.births]
+
+    def alive(self, queries: Moving) -> Moving:
+        """Those of these queries whose life is not over."""
+        alive = [self.is_alive(name) for name in queries.ids.to_pylist()]
+        return queries.take(np.flatnonzero(np.array(alive, dtype=np.bool_)))

@@ -1,0 +1,146 @@
+"""The plan of EMIT CHANGES queries: a plan of boxes for those that a row alone decides, and columns
+of those that move with an object or rank by distance.
+
+Boxes that are all of their query, and many, decide transitions alone. What can change without a
+border being crossed (residues, several alternatives), and boxes that are too few for borders, are
+matched at the old and at the new row, and the difference is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from watchline.catalog import Queries
+from watchline.kernels.arrays import Integers, Mask
+from watchline.matching import (
+    PartSearch,
+    Plan,
+    PreparedPlan,
+    SearchRows,
+    match,
+    narrowed,
+    plan_and_rest,
+)
+from watchline.model import Emit, Stream
+from watchline.proximity import Moving, moving
+from watchline.rows import Columns
+from watchline.tracking.ranges import (
+    Moves,
+    PartTransitions,
+    Transitions,
+    all_transitions,
+    differences,
+)
+from watchline.tracking.retention.footprint import array_bytes
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """Queries that emit changes, ready for moves. Nothing in it changes.
+
+    Every query has a number in the plan. Those that move or rank are lines of `moving`, and have no
+    boxes. `transitions` has an entry for each part, None where the part is matched at both rows of
+    a move; it is empty where no moves are expected, and rows are only matched.
+    """
+
+    prepared: PreparedPlan
+    moving: Moving
+    transitions: tuple[PartTransitions | None, ...]
+
+    @staticmethod
+    def of(made: Plan, others: Moving, stream: Stream) -> ChangePlan:
+        """Build the structures that decide the moves of a plan."""
+        transitions = tuple(
+            PartTransitions.over(part) if part.whole else None for part in made.parts
+        )
+        # A part that decides transitions alone is never searched: it needs no index.
+        searches = (
+            PartSearch(part, {}) if part.whole else PartSearch.over(part) for part in made.parts
+        )
+        return ChangePlan(PreparedPlan(stream, made, tuple(searches)), others, transitions)
+
+    @property
+    def stream(self) -> Stream:
+        """The stream as it is declared for these queries."""
+        return self.prepared.stream
+
+    @property
+    def plan(self) -> Plan:
+        """The boxes, ids and clauses of the queries."""
+        return self.prepared.plan
+
+    @cached_property
+    def residue_bytes(self) -> int:
+        """The bytes of residues: there may be one for each query, so they are counted once."""
+        return array_bytes(self.plan.residues)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the plan and its indexes now; some indexes are built when first needed."""
+        return self.residue_bytes + array_bytes(self, without=(self.plan.residues,))
+
+    def with_plan(self, made: Plan) -> ChangePlan:
+        """The same queries with other boxes, ready for what this plan is ready for."""
+        if self.transitions:
+            return ChangePlan.of(made, self.moving, self.stream)
+        return ChangePlan(PreparedPlan.of(made, self.stream), self.moving, ())
+
+    def narrowed(self, numbers: Integers) -> ChangePlan:
+        """These queries alone, for rows that are only matched."""
+        wanted = np.zeros(len(self.plan), dtype=np.bool_)
+        wanted[numbers] = True
+        made = narrowed(self.plan, numbers)
+        return ChangePlan(PreparedPlan.of(made, self.stream), self.living(wanted), ())
+
+    def living(self, alive: Mask) -> Moving:
+        """The queries that move or rank and are alive."""
+        return self.moving.take(np.flatnonzero(alive[self.moving.number]))
+
+    def members(self, columns: Columns) -> tuple[Integers, Integers]:
+        """Rows and the numbers of the queries that they satisfy."""
+        if not self.transitions:
+            return match(self.prepared, columns, self.prepared.searches)
+        rows = np.arange(len(columns))
+        # A row that comes from nowhere enters all that holds it.
+        entered = self.transitions_of(columns, Moves(np.full(len(rows), -1), rows))
+        return entered.moves, entered.numbers
+
+    def transitions_of(self, columns: Columns, moves: Moves) -> Transitions:
+        """Moves, and the numbers of the queries that they enter and leave."""
+        rows, query = SearchRows(columns, self.plan.dictionaries), self.plan.query
+        by_part = [part.transitions(rows, moves) for part in self.transitions if part is not None]
+        pieces = [piece._replace(numbers=query[piece.numbers]) for piece in by_part]
+        matched = [
+            search
+            for search, part in zip(self.prepared.searches, self.transitions, strict=True)
+            if part is None
+        ]
+        if matched:
+            pieces.append(self._difference(matched, columns, moves))
+        return all_transitions(pieces)
+
+    def _difference(
+        self, searches: list[PartSearch], columns: Columns, moves: Moves
+    ) -> Transitions:
+        """What the new row matches and the old one does not, and the other way round."""
+        # Rows that are in some move, and their places among these; -1 finds the last, for none.
+        places = np.full(len(columns) + 1, -1)
+        for side in moves:
+            places[side] = 0
+        places[-1] = -1
+        used = np.flatnonzero(places == 0)
+        places[used] = np.arange(len(used))
+        rows, queries = match(self.prepared, columns.take(used), searches)
+        order = np.argsort(rows, kind="stable")
+        offsets = np.searchsorted(rows[order], np.arange(len(used) + 1))
+        ends = Moves(*(places[side] for side in moves))
+        return differences(offsets, queries[order], ends, len(self.plan))
+
+
+def prepare_changes(queries: Queries, stream: Stream) -> ChangePlan:
+    """The EMIT CHANGES queries of a stream, planned and indexed."""
+    made, undecided = plan_and_rest(queries, stream, Emit.CHANGES)
+    return ChangePlan.of(made, moving(undecided, stream), stream)

@@ -1,0 +1,89 @@
+"""A tracker goes on from the state that commit 6de3d4c wrote, as that commit went on itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import watchline as wl
+from tests import reference
+from tests.support.old_files import (
+    BOUND,
+    Row,
+    continued,
+    execute_later,
+    in_order,
+    later_tables,
+    plain,
+    unpack,
+)
+
+# One query of the catalog emits matches.
+pytestmark = pytest.mark.filterwarnings("ignore::watchline.errors.UnansweredWarning")
+
+
+def test_a_tracker_goes_on(tmp_path: Path) -> None:
+    unpack(tmp_path)
+    blob = (tmp_path / "tracker.state").read_bytes()
+    catalog = execute_later(tmp_path)
+    tracker = wl.Tracker.restore(catalog, "cars", blob)
+    changes = [tracker.advance_to(catalog.version)]
+    changes += [tracker.process(rows) for rows in later_tables(tmp_path, "cars")]
+    for found, wanted in zip(changes, continued()["tracker"], strict=True):
+        assert in_order(plain(found)) == in_order(wanted)
+    stats, before = tracker.stats(), continued()["stats"]
+    same = ("version", "newest", "objects", "answers", "rows", "changes", "late", "rejected")
+    assert {name: stats[name] for name in same} == {name: before[name] for name in same}
+
+
+def test_the_state_is_the_same_when_nothing_came(tmp_path: Path) -> None:
+    """Restored and saved, the state has the newest format and gives the same continuation."""
+    unpack(tmp_path)
+    catalog = wl.Catalog(tmp_path / "catalog", create=False)
+    blob = (tmp_path / "tracker.state").read_bytes()
+    again = wl.Tracker.restore(catalog, "cars", blob).snapshot()
+    tracker = wl.Tracker.restore(catalog, "cars", again)
+    assert tracker.snapshot() == again
+    execute_later(tmp_path)
+    opened = tracker.advance_to(catalog.version)
+    assert in_order(plain(opened)) == in_order(continued()["tracker"][0])
+
+
+def test_a_tracker_that_sheds_goes_on(tmp_path: Path) -> None:
+    """What was shed before is not counted; answers go on from what they were, and are parts of the
+    true ones."""
+    unpack(tmp_path)
+    blob = (tmp_path / "bounded.state").read_bytes()
+    catalog = execute_later(tmp_path)
+    tracker = wl.Tracker.restore(catalog, "cars", blob, **BOUND)
+    changes = list(continued()["bounded"])
+    changes += plain(tracker.advance_to(catalog.version))
+    for rows in later_tables(tmp_path, "cars"):
+        changes += plain(tracker.process(rows))
+        assert tracker.stats()["objects"] <= 6
+    answers, exact = members(changes), exact_members()
+    ranges = exact.keys() - {"centre", "near", "inmost", "escort", "depot"}
+    assert any(answers.get(name) for name in ranges)
+    for name in ranges:
+        assert answers.get(name, set()) <= exact[name], name
+
+
+def members(changes: list[Row]) -> dict[str, set[Any]]:
+    """The answers that the changes lead to; each must be a true change."""
+    names = ("query_id", "sign", "object_id", "time", "reason")
+    return reference.replay(reference.Change(*(row[n] for n in names), row) for row in changes)
+
+
+def exact_members() -> dict[str, set[Any]]:
+    """The true answers in the end, from the sink of the job, which has its changes in any order."""
+    signs: Counter[tuple[str, Any]] = Counter()
+    for row in continued()["ended"]["cars"]:
+        signs[row["query_id"], row["object_id"]] += row["sign"]
+    answers: dict[str, set[Any]] = {name: set() for name, _ in signs}
+    for (name, who), count in signs.items():
+        assert count in (0, 1)
+        answers[name] |= {who} if count else set()
+    return answers
