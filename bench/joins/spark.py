@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import watchline as wl
+from bench.common.files import write_batch
 from bench.common.report import WrongAnswer, attempt, failure_row, number, publish, say, table
 from bench.matches.experiments import local_spark
 
@@ -56,7 +56,7 @@ def write(folder: Path, rows: int, batches: int) -> int:
                 "y": pa.array(rng.random(rows)),
                 "ts": pa.array(STEP * at).cast(pa.timestamp("us", "UTC")),
             }
-            pq.write_table(pa.table(columns), folder / name / f"{k:03}.parquet")
+            write_batch(pa.table(columns), folder / name, k)
     times = STEP * np.arange(batches * rows)
     apart = 2 * int(times[-1]) + 2 * WINDOW
     partners = np.sort(every["s"] * apart + times)

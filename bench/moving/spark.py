@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
 import watchline as wl
+from bench.common.files import write_batch
 from bench.common.report import publish, say, table
 from bench.matches.experiments import local_spark
 from bench.moving.response import CARS, POINT, add_squares, moving_text, rows_of
@@ -28,8 +28,7 @@ def data(folder: Path, objects: int, rows: int, batches: int) -> None:
     """A batch in a file; each object has its turn."""
     feed = Feed(Walk.of(objects))
     for k in range(batches):
-        made = rows_of(feed.take(rows), k * rows)
-        pq.write_table(made, folder / f"{k:03}.parquet", row_group_size=100_000)
+        write_batch(rows_of(feed.take(rows), k * rows), folder, k)
 
 
 def nearest_text(focal: list[int]) -> str:

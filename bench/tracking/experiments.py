@@ -20,10 +20,10 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import watchline as wl
+from bench.common.files import write_batch
 from bench.common.report import Part, plain, publish, say, spread, table
 from bench.matches.experiments import local_spark
 from watchline.rows import change_schema
@@ -78,7 +78,7 @@ def data(folder: Path, s: Setting) -> None:
             walked[start : start + len(part)] = prices[part]
         times = pa.array(np.arange(s.rows) + k * s.rows, pa.timestamp("us", tz="UTC"))
         made = pa.table({"id": ids, "price": walked, "volume": walked, "ts": times})
-        pq.write_table(made, folder / f"{k:03}.parquet", row_group_size=100_000)
+        write_batch(made, folder, k)
 
 
 def register(catalog: wl.Catalog, s: Setting) -> None:
