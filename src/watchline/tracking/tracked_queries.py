@@ -32,7 +32,7 @@ class TrackedQueries:
     ) -> None:
         """The version and lives of a state; the shared queries may be ahead of it."""
         self.reach(version)
-        self.lives.terms, self.lives.births = self.shared.terms(version), births
+        self.lives.resume(self.shared.terms(version), births)
         self.lives.waiting = {name: (bits, since) for name, (bits, since) in waiting.items()}
 
     def reach(self, version: int) -> None:

@@ -8,7 +8,7 @@ rows decide them.
 A batch is one pass of columns: rows are put in order, each becomes a *move* from the object's row
 before it, time-outs become moves to nowhere, and the queries say which of them a move enters and
 leaves. Queries that move with an object or rank by distance see the same moves one by one, in the
-order of time. Cost: the rows, what they cross, and one copy of the objects.
+order of time. Cost: the rows and what they cross, however many objects are known.
 
 A tracker may be one of several parts. Then it has its own objects, and of the others only those
 that some query moves with; and of nearest neighbours it gives a timeline, which a merge of all
@@ -27,7 +27,7 @@ import pyarrow as pa
 from watchline.catalog import Call, CatalogLike, opened_catalog, warn_unanswered
 from watchline.clock import Clock, checked_clock, micros_now
 from watchline.errors import InvalidState, UnknownVersion
-from watchline.kernels.arrays import Doubles
+from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Emit, Keep, Stream
 from watchline.rows import AcceptedRows, Rejects, Rows, accepted, change_schema, times_of
 from watchline.rows import blob as blobs
@@ -170,8 +170,7 @@ class Tracker:
         self._counts["rows"] += rows.num_rows
         self._counts["rejected"] += rejects.total()
         self._counts["too_fast"] += done.too_fast
-        self._objects.replace(done.objects, done.others, done.held, done.newest)
-        self._queries.lives.births = done.births
+        done.commit()
         self._proximity.note_waiting()
         given_up.shadows = shadows
         self._counts["late"] += done.late + late + self._retention.hear(reports, before)
@@ -258,8 +257,8 @@ class Tracker:
 
     def _step(self, step: Step) -> pa.Table:
         """The changes that one version causes."""
-        columns, lives = self._objects.columns(), self._queries.lives
-        gone = [self._answers.members_of(part, columns) for part in step.gone]
+        lives = self._queries.lives
+        gone = [self._answers.members_of(part) for part in step.gone]
         # The operator knows the queries of before.
         self._proximity.operator()
         lives.drop(step.dropped)
@@ -269,17 +268,24 @@ class Tracker:
         self._retention.given_up.forgotten.drop(step.dropped)
         if step.reset:
             return self._reset(step, [*gone, *left])
-        came = self._answers.members_of(step.came, columns)
-        held = self._objects.held.copy()
-        for members, more in (*((part, -1) for part in gone), (came, 1)):
-            held += more * np.bincount(members.rows, minlength=len(held))
+        came = self._answers.members_of(step.came)
+        held = None if self.stream.retention is None else self._held_after(gone, came)
         old, new, more = self._proximity.divert(
             [*gone, *left], [*entered, came], step.came.plan.ids
         )
         self._counts["answers"] += more
         changes = self._answers.difference(old, new)
-        self._retention.hold(held)
+        if held is not None:
+            self._retention.hold(held)
         return changes
+
+    def _held_after(self, gone: list[Memberships], came: Memberships) -> Integers:
+        """How many queries hold each object, by its place, without some answers and with others."""
+        table = self._objects.own
+        held = table.held.copy()
+        for members, more in (*((part, -1) for part in gone), (came, 1)):
+            held += more * np.bincount(members.rows, minlength=len(held))
+        return held[table.places()]
 
     def _reset(self, step: Step, old: list[Memberships]) -> pa.Table:
         """The stream was dropped or declared anew: all answers close, and no objects are left."""
@@ -306,7 +312,7 @@ class Tracker:
             "newest": self.newest,
             "births": lives.births,
             "waiting": lives.waiting,
-            "others": objects.others.num_rows,
+            "others": len(objects.others),
             "counts": dict(self._counts),
             "rejects": dict(self._rejects),
         }
