@@ -63,10 +63,8 @@ def drawn(seed: int) -> History:
     draw = random.Random(seed)
     kind = draw.choice(("BIGINT", "STRING"))
     shards = draw.choice((1, 2, 2, 3))
-    cuts = sorted({*draw.sample(range(1, ROWS), draw.randint(2, 4)), ROWS})
-    # One more batch without rows: what came to the catalog last is answered, too.
-    cuts.insert(draw.randrange(len(cuts)), draw.choice(cuts))
-    cuts = [*sorted(cuts), ROWS]
+    # A batch without rows comes last: what the catalog got meanwhile is answered, too.
+    cuts = [*sorted(draw.choices(range(ROWS), k=draw.choice((2, 3)))), ROWS, ROWS]
     inline = draw.choice((0, 0, 1 << 20))
     return History(
         seed=seed,

@@ -6,6 +6,7 @@ at it that reached the sink. I1: replayed in order they alternate, and lead to t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tests import reference
@@ -15,11 +16,12 @@ from tests.support.simulation.job import Job
 
 
 class Ledger(reference.Ledger):
-    """The oracle, which remembers whether a query admits a row: that follows from the query, the
-    row and the row of its focal object."""
+    """The oracle, which remembers whether a query admits a row (that follows from the query, the
+    row and the row of its focal object) and which attributes the queries of a version use."""
 
     def __init__(self, stream: reference.StreamSpec) -> None:
         super().__init__(stream)
+        self._attributes: set[str] = set()
         self._known: dict[tuple[int, Any], tuple[reference.QuerySpec, Row, Row | None, bool]] = {}
 
     def _admits(self, query: reference.QuerySpec, object_id: Any) -> bool:
@@ -33,6 +35,16 @@ class Ledger(reference.Ledger):
         admits = super()._admits(query, object_id)
         self._known[id(query), object_id] = query, row, centre, admits
         return admits
+
+    def version(
+        self, drops: Iterable[str] = (), adds: Iterable[reference.QuerySpec] = ()
+    ) -> list[reference.Change]:
+        changes = super().version(drops, adds)
+        self._attributes = super()._used()
+        return changes
+
+    def _used(self) -> set[str]:
+        return self._attributes
 
 
 class Wrong(AssertionError):
