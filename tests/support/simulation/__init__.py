@@ -14,5 +14,6 @@ disk.py      stores whose writes may tear
 cluster.py   workers, and the tasks that run on them
 job.py       the micro-batches of a streaming query: logs, shuffles, sink, recovery
 judge.py     the oracle's ledger against the sink
+tally.py     many histories in one process, with its time
 __main__.py  `python -m tests.support.simulation --seed 7 --trace`
 """

@@ -76,7 +76,7 @@ class Cluster:
                 yield
             finally:
                 worker.remember(before)
-                TaskContext._setTaskContext(None)  # type: ignore[arg-type]
+                TaskContext._setTaskContext(None)
 
     def task(self, name: str, batch: int, work: Callable[[], T]) -> T:
         """Run a task of a batch on some worker, again and again until it succeeds."""
@@ -85,7 +85,7 @@ class Cluster:
             number, memory = self._workers[place]
             self.scheduler.note(f"  {name} on worker {number}")
             worker.remember(memory)
-            TaskContext._setTaskContext(SimulatedContext(batch))  # type: ignore[arg-type]
+            TaskContext._setTaskContext(SimulatedContext(batch))
             try:
                 return work()
             except TaskFailed:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -30,7 +32,7 @@ from tests.support.simulation.scheduler import Scheduler
 from watchline.errors import InvalidState
 from watchline.model import Keep
 from watchline.rows import change_schema
-from watchline.spark.batch_counters import COUNTS, COUNTS_TYPE
+from watchline.spark.batch_counters import COUNTS
 from watchline.spark.routing import WAKE, RouteTask, shard_keys
 from watchline.spark.shard_task import ShardTask
 from watchline.spark.tracking.merge import MergeTask
@@ -45,7 +47,7 @@ Sent = list[tuple[Any, ...]]
 
 
 class Planned(NamedTuple):
-    """A batch in the log of offsets: its rows, and whether a new version woke it."""
+    """The rows of a batch, in the log of offsets."""
 
     start: int
     end: int
@@ -97,9 +99,7 @@ class Job:
         self._is_merged = shards > 1
         operator = ChangeOperator(ref, stream.name, self._is_merged, Keep())
         self._route = RouteTask(ref, None, None, ChangeRouter(ref, stream.name, shards))
-        self._shard = ShardTask(
-            ref, shards, None, None, SteppedOperator(operator, self.scheduler)
-        )
+        self._shard = ShardTask(ref, shards, None, None, SteppedOperator(operator, self.scheduler))
         columns = change_schema(stream)
         self._merge, self._unpack = MergeTask(columns), UnpackTask(columns)
         self._rows = table(history.rows, history.kind)
@@ -111,10 +111,14 @@ class Job:
         """All batches, through all faults."""
         with self.cluster.surroundings():
             while self.logs.committed < len(self.history.cuts):
-                try:
-                    self._batch()
-                except Struck as struck:
-                    self._recover(struck.effect)
+                self._survived()
+
+    def _survived(self) -> None:
+        """One batch, or what is left of it after a fault."""
+        try:
+            self._batch()
+        except Struck as struck:
+            self._recover(struck.effect)
 
     def _recover(self, effect: Effect) -> None:
         """Start again from the logs."""
@@ -167,7 +171,7 @@ class Job:
         bounds += [draw.randint(*planned) for _ in range(draw.randrange(3))]
         bounds.sort()
         parts = []
-        for i, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        for i, (start, end) in enumerate(pairwise(bounds)):
             batches = self._rows.slice(start, end - start).to_batches()
             if not i:
                 batches.append(self._wake())
@@ -256,17 +260,13 @@ class Job:
         waiting = [z for z in self._zombies if self.scheduler.draw.random() < 0.5]
         self._zombies = [z for z in self._zombies if z not in waiting]
         for batch, key, frames, row in waiting:
-            try:
+            # Its state may have been tidied away.
+            with suppress(InvalidState):
                 self._quietly(batch, f"zombie of shard {key}, batch {batch},", key, frames, row)
-            except InvalidState:
-                # Its state was tidied away.
-                self.scheduler.note("    the zombie fails")
 
     # --- results
 
-    def _results(
-        self, number: int, sent: dict[int, Sent]
-    ) -> tuple[list[Told], Counter[str]]:
+    def _results(self, number: int, sent: dict[int, Sent]) -> tuple[list[Told], Counter[str]]:
         """The changes of all partitions, and the sums of their counters."""
         sources = list(sent)
         self.scheduler.draw.shuffle(sources)
@@ -310,6 +310,3 @@ def _summed(texts: list[str]) -> Counter[str]:
         numbers = json.loads(text)
         counts.update({k: n for k, n in numbers.items() if isinstance(n, int)})
     return counts
-
-
-assert pa.types.is_string(COUNTS_TYPE)

@@ -73,6 +73,15 @@ def judged(seed: int, exact: bool = False) -> Job:
     return job
 
 
+def problem_of(seed: int) -> str | None:
+    """What is wrong with the history of a seed, if anything is."""
+    try:
+        judged(seed)
+    except Wrong as wrong:
+        return wrong.problem
+    return None
+
+
 def compare(job: Job, ledger: reference.Ledger) -> None:
     """Hold every write of the sink against the oracle."""
     history, names = job.history, [name for name, _ in attributes(job.history.kind)]

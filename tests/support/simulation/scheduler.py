@@ -39,8 +39,8 @@ class Scheduler:
         """The batch is committed: faults whose moment never came wait for the next batch."""
         if not is_last:
             self._faults = [
-                Fault(Aim(batch + 1, at.moment, 0), effect) if at.batch <= batch else Fault(at, effect)
-                for at, effect in self._faults
+                fault if fault.at.batch > batch else _postponed(fault, batch + 1)
+                for fault in self._faults
             ]
 
     def deliver(self, now: Aim) -> None:
@@ -72,3 +72,7 @@ class Scheduler:
         effect = self.due(moment)
         if effect is not None:
             strike(effect)
+
+
+def _postponed(fault: Fault, batch: int) -> Fault:
+    return fault._replace(at=Aim(batch, fault.at.moment, 0))
