@@ -91,9 +91,9 @@ class Job:
         self.history = history
         stream = stream_of(history.kind, history.timeout, history.ahead)
         uri = f"{SCHEME}://catalog"
-        catalog = SimulatedCatalog(uri, f"catalog {history.seed}", stream)
-        self.scheduler = Scheduler(history, catalog)
-        self.cluster = Cluster(history, catalog, self.scheduler)
+        self.catalog = SimulatedCatalog(uri, f"catalog {history.seed}", stream)
+        self.scheduler = Scheduler(history, self.catalog)
+        self.cluster = Cluster(history, self.catalog, self.scheduler)
         self.logs = Logs()
         ref, shards = self.cluster.ref, history.shards
         self._is_merged = shards > 1
@@ -144,7 +144,6 @@ class Job:
         self._write(Written(number, changes, counts))
         reach("written")
         self.logs.states.append({**self.logs.states[number], **rows})
-        self.scheduler.end(number, is_last=number == len(self.history.cuts) - 1)
         self._haunt()
         reach("committed")
 

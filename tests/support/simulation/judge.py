@@ -6,7 +6,7 @@ at it that reached the sink. I1: replayed in order they alternate, and lead to t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests import reference
@@ -60,13 +60,19 @@ class Wrong(AssertionError):
 COMMAND = "python -m tests.support.simulation --trace"
 
 
-def judged(seed: int, exact: bool = False) -> Job:
-    """Run the history of a seed; `Wrong` if its sink is. With `exact` the plain oracle judges."""
-    history = drawn(seed)
+def judged(seed: int) -> Job:
+    """Run the history of a seed; `Wrong` if its sink is."""
+    return judged_history(drawn(seed))
+
+
+def judged_history(
+    history: History, oracle: Callable[[reference.StreamSpec], reference.Ledger] = Ledger
+) -> Job:
+    """Run a history; `Wrong` if its sink is."""
     job = Job(history)
     try:
         job.run()
-        compare(job, (reference.Ledger if exact else Ledger)(spec(history.kind, history.timeout)))
+        compare(job, oracle(spec(history.kind, history.timeout)))
     except Exception as error:
         problem = str(error) if isinstance(error, AssertionError) else repr(error)
         raise Wrong(history, job.scheduler.trace, problem) from error

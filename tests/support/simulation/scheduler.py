@@ -32,16 +32,12 @@ class Scheduler:
         self.trace.append(text)
 
     def attempt(self, batch: int) -> None:
-        """An attempt at this batch begins."""
+        """An attempt at this batch begins. Faults whose moment an earlier batch never came to
+        strike in this one."""
         self._batch, self._turns = batch, Counter()
-
-    def end(self, batch: int, is_last: bool) -> None:
-        """The batch is committed: faults whose moment never came wait for the next batch."""
-        if not is_last:
-            self._faults = [
-                fault if fault.at.batch > batch else _postponed(fault, batch + 1)
-                for fault in self._faults
-            ]
+        self._faults = [
+            fault if fault.at.batch >= batch else _postponed(fault, batch) for fault in self._faults
+        ]
 
     def deliver(self, now: Aim) -> None:
         """Commit the versions whose moment has come, or was passed over."""
