@@ -33,7 +33,7 @@ quick: setup  ## the tests without Spark, with fewer examples: while you work
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
 	@WATCHLINE_EFFORT=$(EFFORT) WATCHLINE_ROUNDS=$(ROUNDS) .venv/bin/python -m pytest -n auto --dist worksteal \
-		-m "generated or kills"
+		-m "generated or kills or simulated"
 
 test-spark: setup  ## Spark tests with PySpark SPARK=4.1.1, or the lowest and the highest; takes long
 	@scripts/test-spark $(SPARK)

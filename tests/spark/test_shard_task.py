@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from watchline.errors import InvalidState
-from watchline.spark import shard_state
+from watchline.spark import shard_state, worker
 from watchline.spark.batch_counters import COUNTS
 from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.routing import Shard, shard_keys
@@ -106,12 +106,12 @@ class Run:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(shard_state, "_engines", {})
+    monkeypatch.setattr(worker, "_memory", worker.WorkerMemory())
     return Run(SparkState(), MemoryStore(), Sums(), Shard(0, 1))
 
 
 def other_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_state, "_engines", {})
+    monkeypatch.setattr(worker, "_memory", worker.WorkerMemory())
 
 
 def test_an_engine_is_new_then_the_worker_s_own_and_elsewhere_from_the_state(

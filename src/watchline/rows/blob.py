@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -33,8 +34,9 @@ def check_catalog(found: str, identity: str) -> None:
         )
 
 
+@lru_cache(maxsize=8)
 def stream_of(text: str) -> Stream:
-    """A stream as a head has it."""
+    """A stream as a head has it. All shards of a query have the same one, and it is parsed once."""
     statement = sql.statement(text)
     assert isinstance(statement, sql.CreateStream)
     return statement.stream

@@ -19,7 +19,7 @@ from watchline.errors import InvalidState
 from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.routing import Shard
 from watchline.spark.store import FileStore, store_at
-from watchline.spark.worker import keep
+from watchline.spark.worker import keep, remembered
 
 STATE_DDL = (
     "sequence long, version long, shards int, catalog string, token string, file string,"
@@ -89,7 +89,6 @@ class StateFiles:
 
 # Of shards that a worker has served, whatever their engines are: a query has those of one kind.
 KEPT_ENGINES = 64
-_engines: dict[tuple[str, int], tuple[str, Any]] = {}
 
 
 class ShardState:
@@ -111,7 +110,8 @@ class ShardState:
     def engine(self) -> Any:
         """The worker's own engine, if it is as the last batch left it."""
         # Taken out: a task that fails half way leaves no half-way engine behind.
-        token, engine = _engines.pop((self._query, self._shard.key), ("", None))
+        engines = remembered().engines
+        token, engine = engines.pop((self._query, self._shard.key), ("", None))
         return engine if self.row is not None and token == self.row.token else None
 
     def blob(self) -> bytes:
@@ -136,7 +136,8 @@ class ShardState:
         if self._files is not None and sequence % TIDY == TIDY - 1:
             self._files.tidy(self._shard.key, sequence)
         self._state.update(tuple(row))
-        keep(_engines, (self._query, self._shard.key), (token, engine), KEPT_ENGINES)
+        engines = remembered().engines
+        keep(engines, (self._query, self._shard.key), (token, engine), KEPT_ENGINES)
 
 
 def state_files(ref: CatalogRef, folder: str | None, query_id: str) -> StateFiles | None:
