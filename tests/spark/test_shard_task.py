@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,15 @@ class Summing:
     def snapshot(self) -> bytes:
         return str(self.total).encode()
 
+    def touched(self) -> None:
+        return None
+
+    def delta(self, touched: Sequence[Any]) -> bytes:
+        raise AssertionError("nothing to tell of")
+
+    def replayed(self) -> list[Any]:
+        return []
+
 
 @dataclass(frozen=True)
 class Sums:
@@ -62,7 +71,8 @@ class Sums:
         engine.origin = f"reused after {saved}"
         return engine if self.takes_own else None
 
-    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> Summing:
+    def resumed(self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int) -> Summing:
+        [blob] = blobs
         return Summing(int(blob), f"resumed after {saved}")
 
 

@@ -107,8 +107,9 @@ def mutation(break_it: Mutation) -> Mutation:
 def a_stale_engine_is_used(patch: pytest.MonkeyPatch) -> None:
     def engine(self: shard_state.ShardState) -> Any:
         engines = worker.remembered().engines
-        _, engine = engines.pop((self._query, self._shard.key), ("", None))
-        return engine
+        _, kept = engines.pop((self._query, self._shard.key), ("", None))
+        self._chain = kept and kept.chain
+        return kept and kept.engine
 
     patch.setattr(shard_state.ShardState, "engine", engine)
 
@@ -117,8 +118,11 @@ def a_stale_engine_is_used(patch: pytest.MonkeyPatch) -> None:
 def a_half_way_engine_is_used(patch: pytest.MonkeyPatch) -> None:
     def engine(self: shard_state.ShardState) -> Any:
         engines = worker.remembered().engines
-        token, engine = engines.get((self._query, self._shard.key), ("", None))
-        return engine if self.row is not None and token == self.row.token else None
+        token, kept = engines.get((self._query, self._shard.key), ("", None))
+        if self.row is None or kept is None or token != self.row.token:
+            return None
+        self._chain = kept.chain
+        return kept.engine
 
     patch.setattr(shard_state.ShardState, "engine", engine)
 

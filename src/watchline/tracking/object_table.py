@@ -12,6 +12,9 @@ which objects came, so a table that is asked to keeps that order (`ordered`); el
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
@@ -23,6 +26,14 @@ from watchline.rows import Columns, IdTable, row_schema, slot_column, times_of
 from watchline.tracking.expiry_queue import ExpiryQueue
 
 LEAST_ROOM = 64
+
+
+class Touched(NamedTuple):
+    """Objects of a table that changed: the slots that were written, and the ids of objects that are
+    gone. A slot may have been freed since, and an object may have come back."""
+
+    slots: Integers
+    gone: pa.Array
 
 
 class ObjectTable:
@@ -46,6 +57,9 @@ class ObjectTable:
         self._used = 0
         self._free: list[Integers] = []
         self._count = 0
+        # What changed since `touched` was last called; None as long as nobody asks.
+        self._written: list[Integers] | None = None
+        self._gone: list[pa.Array] = []
 
     def __len__(self) -> int:
         return self._count
@@ -92,6 +106,8 @@ class ObjectTable:
         """The latest rows of known objects."""
         for name, column in self._columns.items():
             column.put(slots, _whole(rows[name]))
+        if self._written is not None:
+            self._written.append(slots)
 
     def add(self, rows: pa.Table) -> Integers:
         """The slots of new objects, each of which has one row."""
@@ -111,6 +127,8 @@ class ObjectTable:
         """Objects are gone, and their slots are free."""
         if not len(slots):
             return
+        if self._written is not None:
+            self._gone.append(self.take_ids(slots))
         self._ids.remove(slots)
         if self._queue is not None:
             self._queue.remove(slots)
@@ -147,6 +165,34 @@ class ObjectTable:
         self._marks = longer_with(self._marks, room, 0)
         self._alive = longer_with(self._alive, room, 0)
 
+    # --- what changed
+
+    def touched(self) -> Touched:
+        """What changed since this was last called. The first call begins to take notes."""
+        slots, gone = self._written or [], self._gone
+        self._written, self._gone = [], []
+        kind = self._columns[self.stream.object].kind
+        return Touched(
+            np.concatenate([np.empty(0, np.int64), *slots]),
+            pa.concat_arrays([pa.array([], kind), *gone]),
+        )
+
+    def delta(self, touched: Sequence[Touched]) -> tuple[pa.Table, pa.Array]:
+        """The rows that touched objects have now, and the ids of those that are gone."""
+        slots = np.unique(np.concatenate([of.slots for of in touched]))
+        gone = pa.concat_arrays([of.gone for of in touched]).unique()
+        return self.take(slots[self._alive[slots]]), gone.filter(pa.array(self.find(gone) < 0))
+
+    def apply(self, rows: pa.Table, gone: pa.Array) -> Touched:
+        """Take over a delta: what it touched."""
+        slots = self.find(gone)
+        self.remove(slots[slots >= 0])
+        slots = self.find(_whole(rows[self.stream.object]))
+        known = slots >= 0
+        self.put(slots[known], rows.filter(pa.array(known)))
+        slots[~known] = self.add(rows.filter(pa.array(~known)))
+        return Touched(slots, gone)
+
     # --- all objects
 
     def places(self) -> Integers:
@@ -161,25 +207,25 @@ class ObjectTable:
 
     def columns(self) -> Columns:
         """The rows of all objects, for conditions; only attributes that are read cost anything."""
+        if self._count == self._used and self._order is None:
+            return _TableColumns(self, None)
         return _TableColumns(self, self.places())
 
-    def column(self, name: str, slots: Integers) -> pa.Array:
-        """An attribute of these slots; without a copy where these are all slots in their order."""
+    def column(self, name: str, slots: Integers | None) -> pa.Array:
+        """An attribute of these slots; None are all slots in their order, without a copy."""
         column = self._columns[name]
-        if len(slots) == self._used and self._order is None:
-            return column.first(self._used)
-        return column.take(slots)
+        return column.first(self._used) if slots is None else column.take(slots)
 
 
 class _TableColumns(Columns):
     """The attributes of all objects, each read when it is first asked for."""
 
-    def __init__(self, table: ObjectTable, slots: Integers):
+    def __init__(self, table: ObjectTable, slots: Integers | None):
         super().__init__(row_schema(table.stream).empty_table(), table.stream)
         self._table, self._slots = table, slots
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._table) if self._slots is None else len(self._slots)
 
     def array(self, attribute: Attribute) -> pa.Array:
         if attribute.name not in self._arrays:
@@ -190,7 +236,7 @@ class _TableColumns(Columns):
         return self._arrays[attribute.name]
 
     def take(self, rows: Integers) -> Columns:
-        return _TableColumns(self._table, self._slots[rows])
+        return _TableColumns(self._table, rows if self._slots is None else self._slots[rows])
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -6,6 +6,7 @@ objects and, of the other shards, only those that some query moves with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,17 @@ import pyarrow as pa
 from watchline.kernels.arrays import Integers, Mask
 from watchline.model import Stream
 from watchline.rows import Columns, row_schema
-from watchline.tracking.object_table import ObjectTable
+from watchline.tracking.object_table import ObjectTable, Touched
 
 # Rows of a batch are referred to by this number plus their place, see `RowSource`.
 WORKING = 1 << 40
+
+
+class TouchedObjects(NamedTuple):
+    """The objects of a tracker that changed: its own, and those of other shards."""
+
+    own: Touched
+    others: Touched
 
 
 class Objects:
@@ -36,6 +44,8 @@ class Objects:
         self.stream = stream
         self.own = ObjectTable(stream, ordered=stream.retention is not None)
         self.others = ObjectTable(stream)
+        # Whether the next state has to be a whole one.
+        self._is_new = True
         # Not known after a restore from a state that did not count who holds objects.
         self.is_held_known = True
         self.newest: int | None = None
@@ -104,6 +114,34 @@ class Objects:
         self.own.held[slots] = 1
         self.others.add(every.slice(count))
         self.newest, self.is_held_known = newest, False
+
+    def touched(self) -> TouchedObjects | None:
+        """What changed since this was last called; None if all may have. Where retention keeps some
+        objects only, a state is always a whole one, because it has the order of objects in it."""
+        own, others = self.own.touched(), self.others.touched()
+        is_new, self._is_new = self._is_new, False
+        whole = is_new or self.stream.retention is not None
+        return None if whole else TouchedObjects(own, others)
+
+    def delta(self, touched: Sequence[TouchedObjects]) -> list[pa.Table]:
+        """What touched objects are now, for `apply`."""
+        tables = []
+        for table, parts in (
+            (self.own, [of.own for of in touched]),
+            (self.others, [of.others for of in touched]),
+        ):
+            rows, gone = table.delta(parts)
+            tables += [rows, pa.table({"id": gone})]
+        return tables
+
+    def apply(self, tables: Sequence[pa.Table], newest: int | None) -> TouchedObjects:
+        """Take over a delta: what it touched."""
+        rows, gone, other_rows, other_gone = tables
+        self.newest = newest
+        return TouchedObjects(
+            self.own.apply(rows, gone["id"].combine_chunks()),
+            self.others.apply(other_rows, other_gone["id"].combine_chunks()),
+        )
 
     def take_over_held(self, table: pa.Table) -> None:
         """The counts of a state that has them."""

@@ -18,6 +18,7 @@ parts needs.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -33,7 +34,7 @@ from watchline.rows import AcceptedRows, Rejects, Rows, accepted, change_schema,
 from watchline.rows import blob as blobs
 from watchline.tracking.answers import Answers
 from watchline.tracking.batch import ProcessedBatch, TimeSpan
-from watchline.tracking.objects import Objects
+from watchline.tracking.objects import Objects, TouchedObjects
 from watchline.tracking.proximity import ProximityQueries
 from watchline.tracking.queries import STEPS, ChangeQueries, Step
 from watchline.tracking.retention.object_retention import ObjectRetention
@@ -70,6 +71,8 @@ class Tracker:
 
     # None where the rows were checked before they came here.
     _clock: Clock | None
+    # What each delta of the state touched that the tracker was made from.
+    replayed: list[TouchedObjects]
 
     def __init__(
         self,
@@ -109,6 +112,7 @@ class Tracker:
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
         self._early: Timeline | None = None
+        self.replayed = []
         self._objects = Objects(keep.of(queries.stream))
         self._queries = TrackedQueries(queries)
         self._proximity = ProximityQueries(self._objects, self._queries, parts)
@@ -304,24 +308,37 @@ class Tracker:
 
     def snapshot(self) -> bytes:
         """The state as bytes, for `restore`."""
-        objects, lives = self._objects, self._queries.lives
-        head = {
+        head = self._head()
+        tables = [self._objects.every_row()]
+        if self.stream.retention is not None:
+            more, shadows = self._retention.packed()
+            head |= more
+            tables += [self._objects.held_table(), *shadows]
+        return blobs.pack(head, tables)
+
+    def _head(self) -> dict[str, Any]:
+        """What a state has beside the objects."""
+        lives = self._queries.lives
+        return {
             "stream": repr(self.stream),
             "catalog": self.identity,
             "version": self.version,
             "newest": self.newest,
             "births": lives.births,
             "waiting": lives.waiting,
-            "others": len(objects.others),
+            "others": len(self._objects.others),
             "counts": dict(self._counts),
             "rejects": dict(self._rejects),
         }
-        tables = [objects.every_row()]
-        if self.stream.retention is not None:
-            more, shadows = self._retention.packed()
-            head |= more
-            tables += [objects.held_table(), *shadows]
-        return blobs.pack(head, tables)
+
+    def touched(self) -> TouchedObjects | None:
+        """The objects that changed since this was last called; None if only a snapshot can say."""
+        return self._objects.touched()
+
+    def delta(self, touched: Sequence[TouchedObjects]) -> bytes:
+        """What changed, as bytes: a snapshot of before, and this, are a state of now. Its size
+        follows the touched objects and the queries that end by themselves or wait."""
+        return blobs.pack(self._head(), self._objects.delta(touched), blobs.DELTA)
 
     @classmethod
     def restore(
@@ -354,6 +371,9 @@ class Tracker:
         # Where the stream was declared anew since then, the objects are of the stream as it was.
         tracker._forget(replace(saved.stream, retention=queries.stream.retention))
         tracker._take_over(saved)
+        tracker.replayed = [
+            tracker._objects.apply(delta, saved.head["newest"]) for delta in saved.deltas
+        ]
         return tracker
 
     def _take_over(self, saved: Saved) -> None:
@@ -361,7 +381,7 @@ class Tracker:
         self._queries.take_over(head["version"], head["births"], head["waiting"])
         self._counts.update(head["counts"])
         self._rejects.update(head["rejects"])
-        objects.take_over(saved.objects, head["others"], head["newest"])
+        objects.take_over(saved.objects, saved.others, head["newest"])
         if self.stream.retention is None:
             # All are kept: nobody asks who holds them.
             objects.is_held_known = True
@@ -417,25 +437,33 @@ class Tracker:
 
 
 class Saved(NamedTuple):
-    """A snapshot that was read and found to be of a catalog and stream."""
+    """A snapshot and the deltas after it, which were read and found to be of a catalog and stream.
+    `head` is that of the last delta."""
 
     head: dict[str, Any]
     stream: Stream
     objects: pa.Table
+    # So many of the objects, the last ones, are other shards'.
+    others: int
     # Where only some objects are kept: by how many queries, and the shadows of others.
     more: list[pa.Table]
+    deltas: list[list[pa.Table]]
 
     @staticmethod
-    def of(blob: bytes, identity: str, stream: str) -> Saved:
-        """Read a snapshot; one of another catalog or stream is refused."""
-        head, (objects, *more) = blobs.unpack(blob)
-        if "stream" not in head:
-            raise InvalidState("the state is one of joins, not of a tracker")
-        blobs.check_catalog(head["catalog"], identity)
-        declared = blobs.stream_of(head["stream"])
+    def of(blob: bytes, identity: str, stream: str, deltas: Sequence[bytes] = ()) -> Saved:
+        """Read a snapshot and deltas; those of another catalog or stream are refused."""
+        first, (objects, *more) = blobs.unpack(blob)
+        later = [blobs.unpack(delta, (blobs.DELTA,)) for delta in deltas]
+        heads = [first, *(head for head, _ in later)]
+        for head in heads:
+            if "stream" not in head:
+                raise InvalidState("the state is one of joins, not of a tracker")
+            blobs.check_catalog(head["catalog"], identity)
+        declared = blobs.stream_of(heads[-1]["stream"])
         if declared.name != stream:
             raise InvalidState(f"the state belongs to stream {declared.name!r}, not to {stream!r}")
-        return Saved(head, declared, objects, more)
+        others, tables = first["others"], [tables for _, tables in later]
+        return Saved(heads[-1], declared, objects, others, more, tables)
 
 
 def _span_of(rows: AcceptedRows) -> TimeSpan | None:

@@ -8,7 +8,7 @@ the stores, the wall clock, and unique names.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 from unittest.mock import patch
@@ -158,8 +158,11 @@ class SteppedOperator:
         reused = self._inner.reused(engine.inner, saved, version)
         return None if reused is None else self._stepped(reused)
 
-    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> Engine[Any]:
-        return self._noted("resumed", shard, self._inner.resumed(shard, blob, saved, version))
+    def resumed(
+        self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int
+    ) -> Engine[Any]:
+        self._scheduler.note(f"    state has {len(blobs)} parts")
+        return self._noted("resumed", shard, self._inner.resumed(shard, blobs, saved, version))
 
     def _noted(self, how: str, shard: Shard, engine: Engine[Any]) -> Engine[Any]:
         self._scheduler.note(f"    engine is {how}")
