@@ -26,7 +26,7 @@ from watchline.rows.columns import ARROW, Columns, check_columns, check_rows, ma
 from watchline.rows.id_table import IdTable
 from watchline.rows.output import OWN, change_schema, change_table
 from watchline.rows.sharding import shards_of
-from watchline.rows.slot_columns import slot_column
+from watchline.rows.slot_columns import NumberColumn, slot_column
 
 __all__ = [
     "ARROW",
@@ -35,6 +35,7 @@ __all__ = [
     "AcceptedRows",
     "Columns",
     "IdTable",
+    "NumberColumn",
     "Rejects",
     "Rows",
     "accepted",

@@ -142,7 +142,7 @@ def raw_values(array: pa.Array) -> Array:
     if pa.types.is_boolean(array.type):
         return array.fill_null(False).to_numpy(zero_copy_only=False)
     kind = _TYPES.get(array.type, np.int64)
-    found = np.frombuffer(array.buffers()[1] or b"", kind)
+    found: Array = np.frombuffer(array.buffers()[1] or b"", kind)
     return found[array.offset : array.offset + len(array)]
 
 

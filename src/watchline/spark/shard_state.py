@@ -214,13 +214,12 @@ class ShardState:
         self._chain.size = len(blobs[0])
         return blobs
 
-    def noted(self, engine: Any) -> Any:
-        """An engine that was made from `blobs`, from now on taking notes of what changes. What
-        their deltas touched may be merged later."""
+    def note(self, engine: Any) -> None:
+        """An engine was made from `blobs`: it takes notes of what changes from now on, and what the
+        deltas touched may be merged later."""
         engine.touched()
         if self._chain is not None:
             self._chain.touched = [[touched] for touched in engine.replayed()]
-        return engine
 
     def save(self, engine: Any, version: int) -> None:
         """What the next batch finds."""

@@ -133,7 +133,9 @@ class ShardTask(Generic[InboxT]):
         reused = None if held is None else self.operator.reused(held, saved, version)
         if reused is not None:
             return reused
-        return kept.noted(self.operator.resumed(shard, kept.blobs(), saved, version))
+        engine = self.operator.resumed(shard, kept.blobs(), saved, version)
+        kept.note(engine)
+        return engine
 
 
 def processed(

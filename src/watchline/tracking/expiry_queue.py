@@ -1,8 +1,8 @@
 """The objects of a tracker by the time of their last row, the oldest first, for time-outs.
 
-Each object has one entry in a heap, with the time of its row when the entry was made. An object that
-reports does not touch its entry. When the entry comes up, the object has either been silent since,
-or its entry goes back with the time of its latest row. An object that lives reports at least once
+Each object has one entry in a heap, with the time of its row when the entry was made. An object
+that reports does not touch its entry. When the entry comes up, the object has either been silent
+since, or its entry goes back with the time of its latest row. An object that lives reports at least once
 in each TIMEOUT, so entries come up at most as often as rows come in.
 """
 

@@ -22,7 +22,7 @@ from watchline.kernels.arrays import Integers, Mask, Small
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
 from watchline.model import Attribute, Stream, Type
-from watchline.rows import Columns, IdTable, row_schema, slot_column, times_of
+from watchline.rows import Columns, IdTable, NumberColumn, row_schema, slot_column, times_of
 from watchline.tracking.expiry_queue import ExpiryQueue
 
 LEAST_ROOM = 64
@@ -67,7 +67,9 @@ class ObjectTable:
     @property
     def times(self) -> Integers:
         """The time of the latest row, by slot."""
-        return self._columns[self.stream.time].values
+        column = self._columns[self.stream.time]
+        assert isinstance(column, NumberColumn)
+        return column.values
 
     @property
     def nbytes(self) -> int:
@@ -88,7 +90,8 @@ class ObjectTable:
         return np.empty(0, np.int64) if self._queue is None else self._queue.due(limit, self.times)
 
     def distinct(self, slots: Integers) -> tuple[Integers, Integers]:
-        """Each of these slots once, by first appearance, and the place of each there; -1 is none."""
+        """Each of these slots once, by first appearance, and the place of each there; for -1 it is
+        -1."""
         return _distinct(slots, self._marks)
 
     def take(self, slots: Integers) -> pa.Table:

@@ -165,7 +165,10 @@ class RowOperator:
         objects: Objects,
     ) -> AnswerChanges:
         """Register queries whose filters are known; what is in their answers."""
-        focals = [self._operator.focal_slots(ids, self._known(ids, objects)) for ids in moving.focals]
+        known = [self._known(ids, objects) for ids in moving.focals]
+        focals = [
+            self._operator.focal_slots(*pair) for pair in zip(moving.focals, known, strict=True)
+        ]
         named = zip(*(ids.to_pylist() for ids in moving.focals), strict=True)
         self._focals.update(zip(moving.ids.to_pylist(), named, strict=True))
         self._names = None
