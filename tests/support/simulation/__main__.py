@@ -54,7 +54,10 @@ def many(first: int, count: int, processes: int) -> int:
     for seed, problem in sorted(wrong.items()):
         print(f"seed {seed}: {problem}")
     speed = sum(part.histories / part.minutes for part in tallies)
-    print(f"{count:,} histories, {len(wrong)} wrong; {speed:,.0f} a minute")
+    core = sum(part.histories for part in tallies) / sum(part.core_minutes for part in tallies)
+    print(
+        f"{count:,} histories, {len(wrong)} wrong; {speed:,.0f} a minute, {core:,.0f} by one core"
+    )
     return 1 if wrong else 0
 
 
