@@ -75,8 +75,9 @@ class Logs:
         return len(self.states) - 1
 
 
-class Zombie(NamedTuple):
-    """A shard's task that was given up and still runs."""
+class Beside(NamedTuple):
+    """A shard's task that runs beside the one that Spark counts: a second attempt, or a first one
+    that was given up."""
 
     batch: int
     key: int
@@ -102,8 +103,9 @@ class Job:
         self._shard = ShardTask(ref, shards, None, None, SteppedOperator(operator, self.scheduler))
         columns = change_schema(stream)
         self._merge, self._unpack = MergeTask(columns), UnpackTask(columns)
-        self._rows = table(history.rows, history.kind)
-        self._zombies: list[Zombie] = []
+        rows = table(history.rows, history.kind)
+        self._rows = rows.append_column(WAKE, pa.nulls(len(rows), pa.int64()))
+        self._zombies: list[Beside] = []
 
     # --- batches
 
@@ -167,7 +169,7 @@ class Job:
         """The inbox of each shard, after the shuffle."""
         draw = self.scheduler.draw
         bounds = [planned.start, planned.end]
-        bounds += [draw.randint(*planned) for _ in range(draw.randrange(3))]
+        bounds += [draw.randint(*planned) for _ in range(draw.choice((0, 0, 1, 2)))]
         bounds.sort()
         parts = []
         for i, (start, end) in enumerate(pairwise(bounds)):
@@ -193,9 +195,9 @@ class Job:
 
     def _wake(self) -> pa.RecordBatch:
         """A row that only announces a version."""
-        nothing = [pa.nulls(1, kind) for kind in self._rows.schema.types]
-        names = [*self._rows.schema.names, WAKE]
-        return pa.RecordBatch.from_arrays([*nothing, pa.array([1], pa.int64())], names)
+        schema = self._rows.schema
+        row = {name: [1 if name == WAKE else None] for name in schema.names}
+        return pa.RecordBatch.from_pydict(row, schema=schema)
 
     def _processed(
         self, number: int, inboxes: dict[int, list[Frame]]
@@ -219,17 +221,20 @@ class Job:
             result = self._attempt(key, frames, row)
             effect = self.scheduler.due("saved")
             if effect is Effect.ZOMBIE:
-                self._zombies.append(Zombie(number, key, frames, row))
+                self._zombies.append(Beside(number, key, frames, row))
             elif effect not in (None, Effect.TWIN):
                 strike(effect)
             return (*result, effect is Effect.TWIN)
 
         sent, after, has_twin = self.cluster.task(f"shard {key}", number, attempt)
         if has_twin:
-            twin = self._quietly(number, f"twin of shard {key}", key, frames, row)
-            if self.scheduler.draw.random() < 0.5:
-                self.scheduler.note("    the twin counts")
-                sent, after = twin
+            # Spark takes the result of one of them, and the state of any.
+            twin = self._quietly(Beside(number, key, frames, row), "twin")
+            draw = self.scheduler.draw
+            sent, after = draw.choice((sent, twin[0])), draw.choice((after, twin[1]))
+            self.scheduler.note(
+                f"    twin counts: result {sent is twin[0]}, state {after is twin[1]}"
+            )
         return sent, after
 
     def _attempt(
@@ -244,24 +249,29 @@ class Job:
         ]
         return sent, state.get
 
-    def _quietly(
-        self, number: int, name: str, key: int, frames: list[Frame], row: StateRow | None
-    ) -> tuple[Sent, StateRow]:
+    def _quietly(self, beside: Beside, what: str) -> tuple[Sent, StateRow]:
         """An attempt beside the batch's own, which no fault strikes."""
+        batch, key, frames, row = beside
+        name = f"{what} of shard {key} in batch {batch}"
         self.scheduler.is_quiet = True
         try:
-            return self.cluster.task(name, number, lambda: self._attempt(key, frames, row))
+            return self.cluster.task(name, batch, lambda: self._attempt(key, frames, row))
         finally:
             self.scheduler.is_quiet = False
 
     def _haunt(self) -> None:
-        """Attempts that were given up end; nobody looks at what they send."""
-        waiting = [z for z in self._zombies if self.scheduler.draw.random() < 0.5]
-        self._zombies = [z for z in self._zombies if z not in waiting]
-        for batch, key, frames, row in waiting:
+        """Attempts that were given up end. Nobody looks at what they send, but Spark's state store
+        may take their row in place of the one that it has for the same batch."""
+        draw = self.scheduler.draw
+        ending = [zombie for zombie in self._zombies if draw.random() < 0.5]
+        self._zombies = [zombie for zombie in self._zombies if zombie not in ending]
+        for zombie in ending:
             # Its state may have been tidied away.
             with suppress(InvalidState):
-                self._quietly(batch, f"zombie of shard {key}, batch {batch},", key, frames, row)
+                _, row = self._quietly(zombie, "zombie")
+                if draw.random() < 0.5:
+                    self.scheduler.note("    the zombie's row counts")
+                    self.logs.states[zombie.batch + 1][zombie.key] = row
 
     # --- results
 

@@ -21,7 +21,7 @@ from tests.support.ledgers import (
     declaration,
     moving,
 )
-from tests.support.strategies import constant_sql
+from tests.support.strategies import constant_sql, life_sql
 from watchline.catalog import Catalog
 from watchline.model import Query, Stream
 
@@ -55,9 +55,13 @@ def pool(kind: str) -> dict[str, list[Question]]:
     catalog = Catalog.of([declaration(kind), *(a.text for group in groups.values() for a in group)])
     queries = catalog.queries()
     return {
-        name: [Question(queries[asked.id], asked.spec, asked.sql) for asked in group]
+        name: [Question(queries[asked.id], asked.spec, _text(asked)) for asked in group]
         for name, group in groups.items()
     }
+
+
+def _text(asked: Asked) -> str:
+    return f"{asked.sql}{life_sql(asked.lifetime, asked.until)}"
 
 
 def _ranges(kind: str) -> list[Asked]:
