@@ -81,7 +81,8 @@ class Chain:
     """The files of one state: the base, its size (0 if that is not known), and deltas.
 
     `old` has files that chains of the last batches had, and the sequence at which each was dropped.
-    `touched` has, for each delta, what its batches changed, as the engine knows it; it is not saved.
+    `touched` has, for each delta, what its batches changed, as the engine knows it.
+    It is not saved.
     """
 
     base: str

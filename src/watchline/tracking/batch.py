@@ -24,7 +24,7 @@ from watchline.rows import Columns, change_table, stable_order
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, both_tables
 from watchline.tracking.lives import End
 from watchline.tracking.object_table import ObjectTable
-from watchline.tracking.objects import WORKING, Objects, RowSource, other_references
+from watchline.tracking.objects import WORKING, Objects, RowSource
 from watchline.tracking.queries import QueryTransitions
 from watchline.tracking.row_operator import SECOND, ProximityChanges, RowOperator, points_of
 from watchline.tracking.tracked_queries import TrackedQueries

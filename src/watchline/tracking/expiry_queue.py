@@ -2,8 +2,8 @@
 
 Each object has one entry in a heap, with the time of its row when the entry was made. An object
 that reports does not touch its entry. When the entry comes up, the object has either been silent
-since, or its entry goes back with the time of its latest row. An object that lives reports at least once
-in each TIMEOUT, so entries come up at most as often as rows come in.
+since, or its entry goes back with the time of its latest row. An object that lives reports at least
+once in each TIMEOUT, so entries come up at most as often as rows come in.
 """
 
 from __future__ import annotations

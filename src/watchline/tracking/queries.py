@@ -139,9 +139,7 @@ class ChangeQueries:
             # Where there is no stream any more there are no queries; its declaration stays known.
             came = self._plan.take(commit)
         reset = declared or self._plan.name in commit.dropped_streams
-        self._steps[commit.version] = Step(
-            commit.version, commit.dropped, gone, terms, came, reset
-        )
+        self._steps[commit.version] = Step(commit.version, commit.dropped, gone, terms, came, reset)
         self._steps.pop(commit.version - STEPS, None)
         self._forget_facts()
 
