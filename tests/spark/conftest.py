@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import watchline as wl
-from tests.support.programs import InProcess
+from tests.support.programs import InProcess, end_workers
 from tests.support.streaming import Stream
 from watchline.spark.sessions import _LOG
 
@@ -40,11 +39,7 @@ def jobs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> InProcess:
 
 
 @pytest.fixture
-def new_workers(spark: SparkSession) -> Iterator[Callable[[], None]]:
-    """Spark starts other Python processes for what is built after a call: they remember nothing."""
-
-    def renew() -> None:
-        spark.sparkContext.environment["WATCHLINE_TEST"] = uuid.uuid4().hex
-
-    yield renew
-    spark.sparkContext.environment.pop("WATCHLINE_TEST", None)
+def new_workers(spark: SparkSession) -> Callable[[], None]:
+    """Ends all Python workers, which have to be idle: Spark forks others, that remember nothing."""
+    jvm = spark.sparkContext._gateway.proc.pid
+    return lambda: end_workers(jvm)

@@ -98,6 +98,26 @@ def wait_for(true: Callable[[], bool], seconds: float = SECONDS) -> None:
         time.sleep(0.05)
 
 
+def end_workers(jvm: int) -> None:
+    """Kill what the daemons of this JVM have forked. The daemons stay: to start one takes seconds,
+    and none has run a task."""
+    workers = [worker for daemon in _children(jvm) for worker in _children(daemon)]
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            # After the name, which may have any letters, in brackets: the state and the parent.
+            if int((process / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(process.name))
+    return found
+
+
 class Program:
     """`watchline run job.toml` of a folder. What it starts carries a mark: all of it can be found.
 
