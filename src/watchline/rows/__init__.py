@@ -22,7 +22,14 @@ from watchline.rows.acceptance import (
     stable_order,
     times_of,
 )
-from watchline.rows.columns import ARROW, Columns, check_columns, check_rows, mask_of
+from watchline.rows.columns import (
+    ARROW,
+    Columns,
+    check_columns,
+    check_rows,
+    mask_of,
+    one_array,
+)
 from watchline.rows.id_table import IdTable
 from watchline.rows.output import OWN, change_schema, change_table
 from watchline.rows.sharding import shards_of
@@ -46,6 +53,7 @@ __all__ = [
     "conformed",
     "in_time",
     "mask_of",
+    "one_array",
     "row_schema",
     "sequence",
     "shards_of",

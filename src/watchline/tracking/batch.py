@@ -112,7 +112,10 @@ class ProcessedBatch:
         self._columns = Columns(self._own.rows, self._stream)
         self.late = self._own.late
         self.too_fast = self._too_fast()
-        self._other = self._linked(objects.others, others, np.empty(0, np.int64))
+        # Most trackers know no objects of others.
+        self._other = self._own
+        if operator is not None or others.num_rows:
+            self._other = self._linked(objects.others, others, np.empty(0, np.int64))
         own = self._own
         transitions = self._living(self._queries.transitions(self._columns, own.moves))
         ended = self._ended(transitions)
@@ -128,7 +131,9 @@ class ProcessedBatch:
             kept = operator.is_here(self._seats[0][own.codes[own.kept]])
         self.changes = self._in_table([self._crossed(transitions, ended), *changes])
         self._kept = kept
-        self.let_go = own.rows.take(pa.array(own.kept[~kept]))
+        self.let_go = own.rows.slice(0, 0)
+        if not kept.all():
+            self.let_go = own.rows.take(pa.array(own.kept[~kept]))
         self.came = self._newcomers(kept)
 
     def commit(self) -> None:
@@ -136,7 +141,8 @@ class ProcessedBatch:
         objects, own, other = self._before, self._own, self._other
         mine, others = own.kept[self._kept], other.kept
         slots = own.commit(objects.own, mine, self._held[self._kept])
-        other_slots = other.commit(objects.others, others, np.ones(len(others), np.int64))
+        if other is not own:
+            other_slots = other.commit(objects.others, others, np.ones(len(others), np.int64))
         objects.newest = self.newest
         if self._first is not None:
             self._lives.first_row(self._first)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from watchline.kernels.arrays import Integers
 from watchline.model import Stream
 from watchline.proximity import FIRST, ROW, TIMEOUT
-from watchline.rows import sequence, times_of
+from watchline.rows import one_array, sequence, times_of
 from watchline.tracking.object_table import ObjectTable
 from watchline.tracking.ranges import Moves
 
@@ -31,7 +31,7 @@ class BatchObjects(NamedTuple):
     ) -> BatchObjects:
         """The objects of a table that report, or have timed out when this is the newest time, and
         those in the slots `more`."""
-        ids = batch[table.stream.object].combine_chunks()
+        ids = one_array(batch[table.stream.object])
         slots = [more, table.find(ids)]
         if newest is not None and table.stream.timeout is not None:
             slots.insert(1, table.due(back(newest, table.stream.timeout)))
@@ -144,9 +144,9 @@ class LinkedRows:
         table.remove(self.objects.slots[gone])
         slots = np.empty(len(kept), np.int64)
         slots[is_known] = self.objects.slots[codes[is_known]]
-        reported = kept >= self.known
-        changed = is_known & reported
-        table.put(slots[changed], self.rows.take(pa.array(kept[changed])))
+        changed = is_known & (kept >= self.known)
+        if changed.any():
+            table.put(slots[changed], self.rows.take(pa.array(kept[changed])))
         if not is_known.all():
             slots[~is_known] = table.add(self.rows.take(pa.array(kept[~is_known])))
         table.held[slots] = held
@@ -160,8 +160,10 @@ def back(times: Any, interval: int) -> Any:
 
 def both_tables(objects: pa.Table, batch: pa.Table) -> pa.Table:
     """Both tables, each column in one piece."""
+    if not batch.num_rows and objects.num_rows:
+        return objects
     columns = [
-        pa.concat_arrays([pa.array([], a.type), *a.chunks, *b.chunks])
+        pa.concat_arrays([one_array(a), one_array(b)])
         for a, b in zip(objects.columns, batch.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=batch.schema)

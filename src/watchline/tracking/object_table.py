@@ -22,7 +22,15 @@ from watchline.kernels.arrays import Integers, Mask, Small
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
 from watchline.model import Attribute, Stream, Type
-from watchline.rows import Columns, IdTable, NumberColumn, row_schema, slot_column, times_of
+from watchline.rows import (
+    Columns,
+    IdTable,
+    NumberColumn,
+    one_array,
+    row_schema,
+    slot_column,
+    times_of,
+)
 from watchline.tracking.expiry_queue import ExpiryQueue
 
 LEAST_ROOM = 64
@@ -108,7 +116,7 @@ class ObjectTable:
     def put(self, slots: Integers, rows: pa.Table) -> None:
         """The latest rows of known objects."""
         for name, column in self._columns.items():
-            column.put(slots, _whole(rows[name]))
+            column.put(slots, one_array(rows[name]))
         if self._written is not None:
             self._written.append(slots)
 
@@ -116,7 +124,7 @@ class ObjectTable:
         """The slots of new objects, each of which has one row."""
         slots = self._new_slots(rows.num_rows)
         self.put(slots, rows)
-        self._ids.add(slots, _whole(rows[self.stream.object]))
+        self._ids.add(slots, one_array(rows[self.stream.object]))
         if self._queue is not None:
             self._queue.add(slots, times_of(rows, self.stream))
         self._alive[slots] = True
@@ -190,7 +198,7 @@ class ObjectTable:
         """Take over a delta: what it touched."""
         slots = self.find(gone)
         self.remove(slots[slots >= 0])
-        slots = self.find(_whole(rows[self.stream.object]))
+        slots = self.find(one_array(rows[self.stream.object]))
         known = slots >= 0
         self.put(slots[known], rows.filter(pa.array(known)))
         slots[~known] = self.add(rows.filter(pa.array(~known)))
@@ -240,10 +248,6 @@ class _TableColumns(Columns):
 
     def take(self, rows: Integers) -> Columns:
         return _TableColumns(self._table, rows if self._slots is None else self._slots[rows])
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 @kernel

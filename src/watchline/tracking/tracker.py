@@ -165,22 +165,36 @@ class Tracker:
         if span is None:
             span = _span_of(good)
         others = self._others(foreign)
-        batch, reports = self._retention.set_aside(good.table)
+        if self._retention.is_idle:
+            changes = self._committed(self._processed(good.table, others, span))
+        else:
+            changes = self._retained(good.table, others, span)
+        self._rejects += rejects
+        self._counts["rows"] += rows.num_rows
+        self._counts["rejected"] += rejects.total()
+        return self._counted(changes)
+
+    def _committed(self, done: ProcessedBatch) -> pa.Table:
+        """Take over what a batch did: its changes."""
+        done.commit()
+        self._proximity.note_waiting()
+        self._counts["too_fast"] += done.too_fast
+        self._counts["late"] += done.late
+        return done.changes
+
+    def _retained(self, rows: pa.Table, others: pa.Table, span: TimeSpan | None) -> pa.Table:
+        """The changes of a batch where some objects may not be kept."""
+        batch, reports = self._retention.set_aside(rows)
         given_up = self._retention.given_up
         shadows, batch, late = given_up.shadows.met(batch, self.stream)
         before = self.newest
         done = self._processed(batch, others, span)
-        self._rejects += rejects
-        self._counts["rows"] += rows.num_rows
-        self._counts["rejected"] += rejects.total()
-        self._counts["too_fast"] += done.too_fast
-        done.commit()
-        self._proximity.note_waiting()
+        changes = self._committed(done)
         given_up.shadows = shadows
-        self._counts["late"] += done.late + late + self._retention.hear(reports, before)
+        self._counts["late"] += late + self._retention.hear(reports, before)
         self._retention.let_go(done.let_go)
         relief = self._retention.relieve(done.came)
-        return self._counted(self._retention.without_refused(done.changes, relief))
+        return self._retention.without_refused(changes, relief)
 
     def _others(self, foreign: AcceptedRows | pa.Table | None) -> pa.Table:
         if foreign is None:
