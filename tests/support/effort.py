@@ -1,6 +1,6 @@
 """How much a run of the tests tries.
 
-`make test` tries half of the examples that are written at a test, since each run tries others;
+`make test` tries a quarter of the examples that are written at a test, since each run tries others;
 `make quick` a tenth, and `make soak` many times as many.
 """
 
