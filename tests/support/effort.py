@@ -7,6 +7,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 FACTOR = float(os.environ.get("WATCHLINE_EFFORT", "1"))
 
@@ -14,3 +18,9 @@ FACTOR = float(os.environ.get("WATCHLINE_EFFORT", "1"))
 def examples(number: int) -> int:
     """How many examples Hypothesis tries where a test is written for this many."""
     return max(1, round(number * FACTOR))
+
+
+def seeds(numbers: Sequence[int]) -> list[Any]:
+    """Parameters of a test that is run with each of these seeds; `make quick` tries the first."""
+    first, *others = numbers
+    return [first, *(pytest.param(seed, marks=pytest.mark.slow) for seed in others)]
