@@ -26,9 +26,9 @@ tour: setup  ## the language and the catalog, without Spark
 	@.venv/bin/python -m examples.tour $(ARGS)
 
 test: setup  ## run the tests
-	@WATCHLINE_EFFORT=0.5 .venv/bin/python -m pytest -n auto --dist worksteal
+	@WATCHLINE_EFFORT=0.25 .venv/bin/python -m pytest -n auto --dist worksteal
 
-quick: setup  ## the tests without Spark, with fewer examples: while you work
+quick: setup  ## the short tests without Spark, with fewer examples: while you work
 	@WATCHLINE_EFFORT=0.1 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow and not spark"
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
