@@ -26,6 +26,8 @@ from watchline.spark.store import UNFINISHED
 from watchline.spark.tracking import merge, route, shard
 from watchline.spark.version_pin import Pin
 from watchline.spark.wire import ROWS as ROW_PARCELS
+from watchline.tracking import Tracker
+from watchline.tracking.object_table import ObjectTable
 
 # A history is judged in less than a tenth of a second: `make quick` tries 330 of them, and `make
 # soak` 100,000.
@@ -152,6 +154,29 @@ def the_state_before_the_batch_is_saved(patch: pytest.MonkeyPatch) -> None:
 
 
 @mutation
+def the_last_delta_is_not_read(patch: pytest.MonkeyPatch) -> None:
+    blobs = shard_state.ShardState.blobs
+
+    def fewer(self: shard_state.ShardState) -> list[bytes]:
+        found = blobs(self)
+        return found[:-1] if len(found) > 1 else found
+
+    patch.setattr(shard_state.ShardState, "blobs", fewer)
+
+
+@mutation
+def a_merged_delta_has_its_own_batch_alone(patch: pytest.MonkeyPatch) -> None:
+    delta = Tracker.delta
+    patch.setattr(Tracker, "delta", lambda self, touched: delta(self, touched[-1:]))
+
+
+@mutation
+def objects_that_went_stay_in_a_delta(patch: pytest.MonkeyPatch) -> None:
+    apply = ObjectTable.apply
+    patch.setattr(ObjectTable, "apply", lambda self, rows, gone: apply(self, rows, gone[:0]))
+
+
+@mutation
 def a_replay_starts_from_its_own_rows(patch: pytest.MonkeyPatch) -> None:
     processed = job.Job._processed
 
@@ -213,8 +238,14 @@ def writes_are_not_synced(patch: pytest.MonkeyPatch) -> None:
 
 
 @mutation
-def the_file_before_is_tidied_away(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(shard_state, "KEPT", 1)
+def files_of_the_state_before_are_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
+    old_files = shard_state.ShardState._old_files
+
+    def delete(self: Any, chain: shard_state.Chain, names: list[str], sequence: int) -> Any:
+        self._files.delete(names)
+        return old_files(self, chain, names, sequence)
+
+    patch.setattr(shard_state.ShardState, "_old_files", delete)
 
 
 @mutation

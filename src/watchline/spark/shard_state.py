@@ -39,6 +39,8 @@ STATE_DDL = (
 INLINE = 1 << 16
 # So many deltas of one level become one of the next.
 FAN = 16
+# How large all deltas may become, as a part of their base.
+MOST = 1.0
 KEPT = 3
 # Files that no row names (a task failed after writing them) are looked for this often.
 TIDY = 16
@@ -261,7 +263,7 @@ class ShardState:
         every = [part for parts in chain.touched[first:] for part in parts] + [touched]
         blob = engine.delta(every)
         size = sum(delta.size for delta in chain.deltas[:first]) + len(blob)
-        if size > chain.size:
+        if size > MOST * chain.size:
             return None
         gone = chain.deltas[first:]
         level = gone[0].level + 1 if gone else 0

@@ -69,6 +69,9 @@ class Cluster:
                 (worker, "shared", lambda name, key, build: build()),
                 (shard_state, "INLINE", self._history.inline),
                 (shard_state, "TIDY", self._history.tidy),
+                (shard_state, "FAN", self._history.fan),
+                # Objects are so few that deltas would always be larger than their base.
+                (shard_state, "MOST", 100.0),
             ):
                 patches.enter_context(patch.object(place, name, new))
             patches.enter_context(patch.dict(store.SCHEMES, {SCHEME: self.disk.store}))

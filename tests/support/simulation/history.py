@@ -47,6 +47,8 @@ class History:
     # States of more bytes are files; old files are looked for so often.
     inline: int
     tidy: int
+    # Deltas of a state that become one.
+    fan: int
     # Whether the sink keeps the first result of a batch or overwrites it.
     keeps_first: bool
 
@@ -54,7 +56,8 @@ class History:
         return (
             f"seed {self.seed}: {len(self.rows)} rows, object ids {self.kind}, timeout"
             f" {self.timeout}, max ahead {self.ahead}, {self.shards} shards, batches end at"
-            f" {self.cuts}, states inline up to {self.inline} bytes, tidied every {self.tidy}"
+            f" {self.cuts}, states inline up to {self.inline} bytes, tidied every {self.tidy},"
+            f" {self.fan} deltas become one"
         )
 
 
@@ -78,6 +81,7 @@ def drawn(seed: int) -> History:
         faults=_faults(draw, shards, len(cuts), inline),
         inline=inline,
         tidy=draw.choice((1, 2, 16)),
+        fan=draw.choice((2, 2, 3, 16)),
         keeps_first=draw.random() < 0.5,
     )
 
