@@ -147,7 +147,8 @@ def frozen(jvm: int) -> Iterator[None]:
     stopped = [jvm]
     try:
         for process in stopped:
-            os.kill(process, signal.SIGSTOP)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
             # Whoever stands still starts nothing more.
             stopped += _children(process)
         yield

@@ -41,6 +41,7 @@ def _installed_first() -> None:
 
 _installed_first()
 
+import pyspark.worker  # noqa: E402, F401
 
 import watchline.spark.joining.route  # noqa: E402
 import watchline.spark.joining.shard  # noqa: E402
