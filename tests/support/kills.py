@@ -20,7 +20,7 @@ from tests.support.programs import InProcess, Program
 MOMENTS = {
     "planning": ["checkpoint/offsets/*"],
     "version": ["catalog/_runs/*/*"],
-    "tasks": ["checkpoint/watchline-state/*/*.state"],
+    "tasks": ["checkpoint/watchline-state/*/*.state", "checkpoint/watchline-state/*/*.delta"],
     "state": ["checkpoint/state/0/*/*"],
     "files": ["out/*.parquet", "out/_temporary/**"],
     "sink": ["out/_spark_metadata/*"],
