@@ -47,8 +47,11 @@ class NumberColumn:
 
     def put(self, slots: Integers, array: pa.Array) -> None:
         """Give these slots these values; of a slot that is named twice, the last one."""
-        self.values[slots] = raw_values(array)
-        self.valid[slots] = valid_mask(array)
+        valid = valid_mask(array)
+        # What stands where there is NULL is nobody's business, but states should not differ by it.
+        values = raw_values(array)
+        self.values[slots] = values if valid is True else np.where(valid, values, 0)
+        self.valid[slots] = valid
 
     def take(self, slots: Integers) -> pa.Array:
         """The values of these slots."""
