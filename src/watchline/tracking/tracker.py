@@ -341,8 +341,8 @@ class Tracker:
             "births": lives.births,
             "waiting": lives.waiting,
             "others": len(self._objects.others),
-            "counts": dict(self._counts),
-            "rejects": dict(self._rejects),
+            "counts": dict(sorted(self._counts.items())),
+            "rejects": dict(sorted(self._rejects.items())),
         }
 
     def touched(self) -> TouchedObjects | None:
