@@ -113,8 +113,8 @@ class ProcessedBatch:
         self.late = self._own.late
         self.too_fast = self._too_fast()
         # Most trackers know no objects of others.
-        self._other = self._own
-        if operator is not None or others.num_rows:
+        self._other: LinkedRows | None = None
+        if operator is not None or others.num_rows or len(objects.others):
             self._other = self._linked(objects.others, others, np.empty(0, np.int64))
         own = self._own
         transitions = self._living(self._queries.transitions(self._columns, own.moves))
@@ -139,16 +139,18 @@ class ProcessedBatch:
     def commit(self) -> None:
         """The objects of the tracker become those of after the batch."""
         objects, own, other = self._before, self._own, self._other
-        mine, others = own.kept[self._kept], other.kept
-        slots = own.commit(objects.own, mine, self._held[self._kept])
-        if other is not own:
-            other_slots = other.commit(objects.others, others, np.ones(len(others), np.int64))
         objects.newest = self.newest
         if self._first is not None:
             self._lives.first_row(self._first)
         if self._over:
             assert self.newest is not None
             self._lives.end(self._over, self.newest)
+        mine = own.kept[self._kept]
+        slots = own.commit(objects.own, mine, self._held[self._kept])
+        if other is None:
+            return
+        others = other.kept
+        other_slots = other.commit(objects.others, others, np.ones(len(others), np.int64))
         if self._operator is None:
             return
         seats, other_seats = self._seats
@@ -273,7 +275,8 @@ class ProcessedBatch:
     ) -> _Changes:
         """What these do: the moves of all objects, and the ends of queries, one by one."""
         own, other = self._own, self._other
-        self._seats = seats = self._seats_of(operator)
+        assert other is not None
+        self._seats = seats = self._seats_of(operator, other)
         shown = _MoveEvents.of(own, seats[0]), _MoveEvents.of(other, seats[1], len(own.rows))
         over, is_before = self._ends_in(operator)
         held = np.zeros(0, np.int64)
@@ -327,12 +330,12 @@ class ProcessedBatch:
     def _padded(lines: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
         return np.concatenate([lines, np.zeros((more, *lines.shape[1:]), lines.dtype)])
 
-    def _seats_of(self, operator: RowOperator) -> tuple[Integers, Integers]:
+    def _seats_of(self, operator: RowOperator, other: LinkedRows) -> tuple[Integers, Integers]:
         """The seats of the objects of a batch by their codes, own and others'."""
         sides = []
         for linked, known, mine in (
             (self._own, operator.seats, True),
-            (self._other, operator.other_seats, False),
+            (other, operator.other_seats, False),
         ):
             seats = np.full(linked.count, -1)
             seats[: linked.known] = known[linked.objects.slots]
