@@ -45,10 +45,10 @@ hooks: setup  ## let git run the checks before each commit (needs pre-commit)
 	@command -v pre-commit >/dev/null || { echo "install it first, as by: pipx install pre-commit"; exit 1; }
 	@pre-commit install
 
-bench: setup  ## run the benchmarks and print their tables
+bench: setup  ## run the benchmarks and print their tables; ARGS=--quick for small sizes
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
 	@failed=; for name in $(BENCHMARKS); do \
-		.venv/bin/python -m bench.$$name || failed="$$failed $$name"; \
+		.venv/bin/python -m bench.$$name $(ARGS) || failed="$$failed $$name"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 format: setup  ## let ruff format the code
