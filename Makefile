@@ -26,14 +26,14 @@ tour: setup  ## the language and the catalog, without Spark
 	@.venv/bin/python -m examples.tour $(ARGS)
 
 test: setup  ## run the tests
-	@WATCHLINE_EFFORT=0.5 .venv/bin/python -m pytest -n auto --dist worksteal
+	@WATCHLINE_EFFORT=0.25 .venv/bin/python -m pytest -n auto --dist worksteal
 
-quick: setup  ## the tests without Spark, with fewer examples: while you work
+quick: setup  ## the short tests without Spark, with fewer examples: while you work
 	@WATCHLINE_EFFORT=0.1 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow and not spark"
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
 	@WATCHLINE_EFFORT=$(EFFORT) WATCHLINE_ROUNDS=$(ROUNDS) .venv/bin/python -m pytest -n auto --dist worksteal \
-		-m "generated or kills"
+		-m "generated or kills or simulated"
 
 test-spark: setup  ## Spark tests with PySpark SPARK=4.1.1, or the lowest and the highest; takes long
 	@scripts/test-spark $(SPARK)
@@ -45,10 +45,10 @@ hooks: setup  ## let git run the checks before each commit (needs pre-commit)
 	@command -v pre-commit >/dev/null || { echo "install it first, as by: pipx install pre-commit"; exit 1; }
 	@pre-commit install
 
-bench: setup  ## run the benchmarks and print their tables
+bench: setup  ## run the benchmarks and print their tables; ARGS=--quick for small sizes
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements-bench.lock
 	@failed=; for name in $(BENCHMARKS); do \
-		.venv/bin/python -m bench.$$name || failed="$$failed $$name"; \
+		.venv/bin/python -m bench.$$name $(ARGS) || failed="$$failed $$name"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 format: setup  ## let ruff format the code

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import watchline as wl
 from watchline.catalog import Catalog
 
 TICKS = (
@@ -37,3 +41,21 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
     made = Catalog.of() if request.param == "memory" else Catalog(tmp_path / "catalog")
     made.execute(TICKS)
     return made
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One Spark session for all tests of a process."""
+    if shutil.which("java") is None:
+        pytest.skip("needs Java")
+    # What runs no Spark does not import it.
+    from tests.support.programs import QUICK_JVM, home_without_archives
+    from watchline.spark.sessions import _LOG
+
+    java = f"{QUICK_JVM} -Dlog4j2.configurationFile=file:{_LOG}"
+    settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": java}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_HOME", home_without_archives(tmp_path_factory.mktemp("spark")))
+        made = wl.session("local[2]", **settings)
+    yield made
+    made.stop()

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -31,7 +31,7 @@ from watchline.spark.routing import Shard
 from watchline.spark.shard_job import checked_shards
 from watchline.spark.tracking import driver
 from watchline.spark.tracking.shard import ChangeOperator, Inbox
-from watchline.spark.wire import ROWS, Parcel, packed_changes
+from watchline.spark.wire import ROWS, Parcel, packed_changes, to_ipc
 from watchline.spark.worker import catalog_of
 
 DOMAIN, WIDTH = 1e6, 1e3
@@ -101,10 +101,10 @@ class FloorOperator(ChangeOperator):
         return FloorEngine(self._schema(), shard, b"\0" * self.size, self.first)
 
     def reused(self, engine: Any, saved: int, version: int) -> Any:
-        return None
+        return replace(engine, rate=self.rate)
 
-    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> Any:
-        return FloorEngine(self._schema(), shard, blob, self.rate)
+    def resumed(self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int) -> Any:
+        return FloorEngine(self._schema(), shard, blobs[0], self.rate, len(blobs) - 1)
 
     def _schema(self) -> pa.Schema:
         return change_schema(catalog_of(self.ref).stream(self.stream))
@@ -112,12 +112,15 @@ class FloorOperator(ChangeOperator):
 
 @dataclass(frozen=True)
 class FloorEngine:
-    """Copies its state, and makes so many changes a row of the rows themselves."""
+    """Writes the rows of a batch as the delta of its state, and makes so many changes a row of the
+    rows themselves."""
 
     schema: pa.Schema
     shard: Shard
     blob: bytes
     rate: float
+    deltas: int = 0
+    written: list[bytes] = field(default_factory=list)
 
     def counted(self) -> dict[str, Any]:
         return {}
@@ -127,6 +130,7 @@ class FloorEngine:
 
     def process(self, inbox: Inbox, last: bool) -> list[Parcel]:
         rows = pa.concat_tables(inbox.rows)
+        self.written[:] = [to_ipc(rows).to_pybytes()]
         count = int(rows.num_rows * self.rate)
         picked = rows.take(pa.array(np.arange(count) % rows.num_rows))
         own = [
@@ -144,6 +148,15 @@ class FloorEngine:
 
     def snapshot(self) -> bytes:
         return bytes(bytearray(self.blob))
+
+    def touched(self) -> list[bytes] | None:
+        return list(self.written) if self.deltas or self.blob else None
+
+    def delta(self, touched: Sequence[list[bytes]]) -> bytes:
+        return b"".join(blob for parts in touched for blob in parts)
+
+    def replayed(self) -> list[list[bytes]]:
+        return [[] for _ in range(self.deltas)]
 
 
 @dataclass(frozen=True)

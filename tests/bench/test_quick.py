@@ -1,20 +1,27 @@
-"""Every benchmark runs to its end at a quick size, in a process of its own, as `make bench` has it.
+"""Every benchmark runs to its end at a quick size.
 
-Rivals of requirements-bench.lock may be missing here: they then are rows that say so, and the exit
-code tells it.
+Two run as programs, as `make bench` has it: one with Spark and one without. The others run in the
+process of the test, where Spark has started and kernels are loaded already. Rivals of
+requirements-bench.lock may be missing here: they then are rows that say so, and the exit code tells
+it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import numba
 import pytest
+
+from tests.support.programs import QUICK_JVM, Done
 
 pytestmark = pytest.mark.spark
 
@@ -48,6 +55,8 @@ RIVALS = {
     "spatial": ("duckdb", "polars"),
 }
 ON_SPARK = {"joins", "matches", "moving", "spatial", "tracking"}
+# `catalog` starts processes, which import the program that they are started from.
+PROGRAMS = {"catalog", "matches"}
 
 
 def test_every_module_that_make_runs_is_here() -> None:
@@ -58,22 +67,59 @@ def test_every_module_that_make_runs_is_here() -> None:
     assert runnable == set(MODULES)
 
 
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Benchmarks set how many threads kernels have."""
+    before = numba.get_num_threads()
+    yield
+    numba.set_num_threads(before)
+
+
+def as_program(module: str, arguments: list[str]) -> Done:
+    done = subprocess.run(
+        [sys.executable, "-m", f"bench.{module}", *arguments],
+        cwd=ROOT, env=os.environ | {"JAVA_TOOL_OPTIONS": QUICK_JVM},
+        capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def in_process(module: str, arguments: list[str], request: pytest.FixtureRequest) -> Done:
+    """On the session that the tests of this process share, if the module needs one."""
+    patch = request.getfixturevalue("monkeypatch")
+    if module in ON_SPARK:
+        shared = request.getfixturevalue("spark").newSession()
+        shared.stop = lambda: None
+        patch.setattr("watchline.spark.sessions.session", lambda *_, **__: shared)
+    patch.chdir(ROOT)
+    patch.setattr("sys.argv", [f"bench.{module}", *arguments])
+    code = 0
+    try:
+        runpy.run_module(f"bench.{module}", run_name="__main__")
+    except SystemExit as ended:
+        assert isinstance(ended.code, int)
+        code = ended.code
+    printed = request.getfixturevalue("capsys").readouterr()
+    return Done(code, printed.out, printed.err)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("threads", "capsys")
 @pytest.mark.parametrize("module", MODULES)
-def test_quick(module: str, tmp_path: Path) -> None:
+def test_quick(module: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if module in ON_SPARK and shutil.which("java") is None:
         pytest.skip("needs Java")
-    command = [sys.executable, "-m", f"bench.{module}", "--quick", "--figures", str(tmp_path)]
-    settings = os.environ | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-    done = subprocess.run(
-        command, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=900
-    )
+    arguments = ["--quick", "--figures", str(tmp_path)]
+    if module in PROGRAMS:
+        done = as_program(module, arguments)
+    else:
+        done = in_process(module, arguments, request)
     missing = [name for name in RIVALS.get(module, ()) if find_spec(name) is None]
     if missing:
         assert "**not installed**" in done.stdout
         failures = done.stdout.partition("## Failed")[2].strip().splitlines()[2:]
         assert failures
         assert all(line.endswith("| not installed |") for line in failures), done.stdout
-    assert done.returncode == (1 if missing else 0), done.stdout[-2_000:] + done.stderr[-4_000:]
+    assert done.code == (1 if missing else 0), done.stdout[-2_000:] + done.stderr[-4_000:]
     for words in MODULES[module]:
         assert words in done.stdout, (words, done.stdout)

@@ -127,6 +127,7 @@ def test_bad_arguments(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_rival_that_throws_in_the_race_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

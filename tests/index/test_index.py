@@ -156,6 +156,7 @@ def test_nothing_and_one(case: Case) -> None:
     assert listed(index.stab(points)) == [[], [], [], []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EVERY, ids=name)
 def test_very_many_identical_boxes(case: Case) -> None:
     """More than 65,535 entries in one list, inserted at once, and some after that, and removed."""
@@ -180,6 +181,7 @@ def test_very_many_identical_boxes(case: Case) -> None:
     assert len(index.stab(points)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tuning", [{}, {"unit": 1, "L": 4, "domain": (0, 100)}], ids=str)
 @pytest.mark.parametrize(("kind", "dims"), [("cei", 1), ("ces", 2)])
 def test_one_border_shared_by_very_many(kind: str, dims: int, tuning: dict[str, Any]) -> None:
@@ -249,6 +251,7 @@ def test_more_hits_than_expected_and_more_boxes_than_a_block() -> None:
     assert found.ids[n] == n - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EVERY, ids=name)
 def test_a_batch_whose_sample_misleads(case: Case) -> None:
     """Few rows match very much: the room guessed from a sample is not enough."""
@@ -281,6 +284,7 @@ def test_threads_give_the_same_answer(case: Case, monkeypatch: pytest.MonkeyPatc
 # --- memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EVERY, ids=name)
 def test_memory_returns(case: Case) -> None:
     kind, dims, _ = case
@@ -441,6 +445,7 @@ def test_borders_that_wander_off_are_followed(kind: str, dims: int) -> None:
 # --- parts
 
 
+@pytest.mark.slow
 def test_lists_hold_what_was_put_into_them() -> None:
     """Against dictionaries, through appends and removals of entries and cuts, of both widths."""
     rng = np.random.default_rng(0)

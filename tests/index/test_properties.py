@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import watchline as wl
-from tests.support.effort import examples
+from tests.support.effort import examples, seeds
 from tests.support.indexes import CASES, NUMBERS, Held, brute, empty, interleave, listed, name
 from tests.support.unjitted import as_plain_python
 from watchline.index.cells import begins_cell, cell_of, cells_of, edged_axis, equal_axis, span_of
@@ -54,7 +54,7 @@ def test_any_floats(case: tuple[str, int, dict[str, Any]], data: st.DataObject) 
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(range(3)))
 def test_long_interleavings(case: tuple[str, int, dict[str, Any]], seed: int) -> None:
     index, held = empty(*case), Held()
     rng = np.random.default_rng(seed)
@@ -87,6 +87,7 @@ def test_growth_from_nothing_to_thousands_and_back(kind: str) -> None:
         assert listed(index.stab(points)) == brute(held, points)
 
 
+@pytest.mark.slow
 def test_kernels_as_plain_python() -> None:
     """The same interleavings with nothing compiled."""
     assert len(as_plain_python()) == len(CASES)

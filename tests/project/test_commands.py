@@ -26,6 +26,7 @@ import pytest
 from click.testing import CliRunner
 
 from examples import city
+from tests.support.programs import QUICK_JVM
 from watchline.cli import cli
 
 pytestmark = pytest.mark.spark
@@ -34,6 +35,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 SECONDS = 1_800
+ENVIRONMENT = {"PYTHONPATH": str(ROOT), "COLUMNS": "100", "JAVA_TOOL_OPTIONS": QUICK_JVM}
 # What no command prints that ends well.
 DEPTHS = re.compile(r"Traceback|\bERROR\b|\bWARN(?:ING)?\b|\w+Exception\b")
 # Targets that no test of this file runs, and why.
@@ -92,7 +94,7 @@ def started(line: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A shell command in this folder, that finds the examples; none of it is left at the end."""
     process = subprocess.Popen(
         line, cwd=folder, shell=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}, start_new_session=True,
+        env=os.environ | ENVIRONMENT, start_new_session=True,
     )  # fmt: skip
     try:
         yield process

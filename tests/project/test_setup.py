@@ -59,7 +59,7 @@ def start(project: Path) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    printed, _ = process.communicate(timeout=60)
+    printed, _ = process.communicate(timeout=300)
     assert process.returncode == 0, printed
     return printed
 

@@ -1,31 +1,15 @@
-"""One Spark session for all tests of a worker process."""
+"""Fixtures of the tests on Spark; tests/conftest.py has the session."""
 
 from __future__ import annotations
 
-import shutil
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-import watchline as wl
-from tests.support.programs import InProcess
+from tests.support.programs import InProcess, end_workers
 from tests.support.streaming import Stream
-from watchline.spark.sessions import _LOG
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    if shutil.which("java") is None:
-        pytest.skip("needs Java")
-    # A JVM that starts soon matters more here than one that becomes fast.
-    java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{_LOG}"
-    settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": java}
-    made = wl.session("local[2]", **settings)
-    yield made
-    made.stop()
 
 
 @pytest.fixture
@@ -40,11 +24,7 @@ def jobs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> InProcess:
 
 
 @pytest.fixture
-def new_workers(spark: SparkSession) -> Iterator[Callable[[], None]]:
-    """Spark starts other Python processes for what is built after a call: they remember nothing."""
-
-    def renew() -> None:
-        spark.sparkContext.environment["WATCHLINE_TEST"] = uuid.uuid4().hex
-
-    yield renew
-    spark.sparkContext.environment.pop("WATCHLINE_TEST", None)
+def new_workers(spark: SparkSession) -> Callable[[], None]:
+    """Ends all Python workers, which have to be idle: Spark forks others, that remember nothing."""
+    jvm = int(spark.sparkContext._gateway.proc.pid)
+    return lambda: end_workers(jvm)

@@ -40,7 +40,7 @@ from watchline.catalog import Catalog
 from watchline.errors import EngineError, InvalidQuery, InvalidState, SchemaMismatch, WatchlineError
 from watchline.rows import blob as blobs
 from watchline.spark import shard_job
-from watchline.spark.shard_state import KEPT, TIDY, StateFiles
+from watchline.spark.shard_state import FAN, KEPT, StateFiles
 from watchline.spark.store import store_at
 
 pytestmark = pytest.mark.spark
@@ -309,17 +309,28 @@ def test_a_large_state_is_a_file(
     assert len(found) == CROWD + 1_000 + 1
     right = {*range(1_000, CROWD + 1)}
     assert replayed(found) == {"near": right}
-    assert sorted(f.name.split("-")[1] for f in folder.glob("*.state")) == ["0", "1", "2"]
+    assert sequences(folder, "state") == [0]
+    assert sequences(folder, "delta") == [1, 2]
+    # A batch writes what it changed: the last one had a single row.
+    [last] = folder.glob("0-2-*.delta")
+    assert last.stat().st_size < 1 << 13
+
+
+def sequences(folder: Path, kind: str) -> list[int]:
+    """The sequences of the files of a state."""
+    return sorted(int(file.name.split("-")[1]) for file in folder.glob(f"*.{kind}"))
 
 
 def test_old_state_files_are_deleted(stream: Stream, new_workers: Callable[[], None]) -> None:
+    """Deltas that became one go when three more batches have passed."""
     catalog, folder = started(stream, None)
     (folder / f"0-2-{'f' * 32}.state").write_bytes(b"of a task that failed")
-    for i in range(TIDY + 1):
+    last = FAN + KEPT + 1
+    for i in range(last):
         stream.put(crowd(1, SECOND * (i + 1), 60.0 if i % 2 else 1.0))
     stream.run(wl.changes(stream.rows(1), catalog, "cars", 1))
-    names = sorted(int(f.name.split("-")[1]) for f in folder.glob("*.state"))
-    assert names == list(range(TIDY - KEPT, TIDY + 2))
+    assert sequences(folder, "state") == [0]
+    assert sequences(folder, "delta") == list(range(FAN, last + 1))
     new_workers()
     stream.put(crowd(1, 100 * SECOND))
     stream.run(wl.changes(stream.rows(1), catalog, "cars", 1))

@@ -1,4 +1,8 @@
-"""`watchline run` is killed at every moment, again and again, while queries come and go (I3)."""
+"""`watchline run` is killed at every moment, again and again, while queries come and go (I3).
+
+Most kills of the first round are of a run in this process (tests/support/kills.py says how). The
+others, and all of further rounds, kill a program and all that it has started.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import json
 import os
 import random
 import threading
-import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -25,6 +28,14 @@ from tests.spark.test_changes_run import (
     put,
     written,
 )
+from tests.support.kills import (
+    LATER,
+    MOMENTS,
+    PROGRAMS_ONLY,
+    SOON,
+    kill_in_process,
+    kill_program,
+)
 from tests.support.ledgers import (
     SECOND,
     Asked,
@@ -39,7 +50,7 @@ from tests.support.ledgers import (
     table,
     told,
 )
-from tests.support.programs import InProcess, Program
+from tests.support.programs import InProcess
 from watchline import Tracker
 from watchline.catalog import Catalog
 
@@ -53,13 +64,16 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self._catalog, self._draw = Catalog(folder / "catalog"), draw
         self._over = threading.Event()
+        # Held while a version is written.
+        self.writing = threading.Lock()
         # Version -> what was dropped, what was added.
         self.history: dict[int, tuple[list[str], list[reference.QuerySpec]]] = {}
         self._living = {asked.id for asked in EVERY}
 
     def run(self) -> None:
         while not self._over.wait(self._draw.uniform(1, 6)):
-            self.step()
+            with self.writing:
+                self.step()
 
     def step(self) -> None:
         draw = self._draw
@@ -82,20 +96,6 @@ class Writer(threading.Thread):
         self._over.set()
         self.join(30)
         assert not self.is_alive()
-
-
-# Where something new is written at each moment of a batch's life.
-MOMENTS = {
-    "planning": ["checkpoint/offsets/*"],
-    "version": ["catalog/_runs/*/*"],
-    "tasks": ["checkpoint/watchline-state/*/*.state"],
-    "state": ["checkpoint/state/0/*/*"],
-    "files": ["out/*.parquet", "out/_temporary/**"],
-    "sink": ["out/_spark_metadata/*"],
-    "commit": ["checkpoint/commits/*"],
-}
-# How long a kill waits after something was written: at once mostly, or into the next batches.
-SOON, LATER = (0.0, 0.0, 0.005, 0.05), (0.3, 0.6, 1.0, 2.0)
 
 
 def batches(folder: Path) -> list[tuple[int, list[str]]]:
@@ -186,11 +186,16 @@ def test_killed_at_every_moment(tmp_path: Path, jobs: InProcess) -> None:
     # Most kills wait for the moment they aim at; one comes while the job still starts.
     aims = [*((moment, SOON) for moment in MOMENTS), ("commit", LATER)]
     aims += [("", (draw.uniform(0.5, 6),))]
-    aims *= int(os.environ.get("WATCHLINE_ROUNDS", "1"))
-    draw.shuffle(aims)
-    met = sum(kill_at(folder, moment, draw.choice(after), draw) for moment, after in aims)
+    met, rounds = 0, int(os.environ.get("WATCHLINE_ROUNDS", "1"))
+    for turn in range(rounds):
+        draw.shuffle(aims)
+        for moment, after in aims:
+            if turn or moment in PROGRAMS_ONLY or after is LATER:
+                met += kill_program(folder, moment, draw.choice(after), draw)
+            else:
+                met += kill_in_process(folder, moment, draw.choice(after), jobs, writer.writing)
     writer.end()
-    assert met >= len(aims) - 2
+    assert met >= rounds * len(aims) - 2
     (folder / "job.toml").write_text(
         text.replace("stream =", 'trigger = "available now"\nstream =', 1)
     )
@@ -219,8 +224,9 @@ def test_killed_while_load_is_shed(tmp_path: Path, jobs: InProcess) -> None:
     keep = {"retain": "significant", "cache": 0.5, "max_objects": 6}
     text += "[keep]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in keep.items())
     (folder / "job.toml").write_text(text)
-    for moment in draw.sample(sorted(MOMENTS), 3):
-        kill_at(folder, moment, draw.choice(SOON), draw)
+    kill_program(folder, "tasks", draw.choice(SOON), draw)
+    for moment in draw.sample(sorted(MOMENTS.keys() - PROGRAMS_ONLY), 2):
+        kill_in_process(folder, moment, draw.choice(SOON), jobs)
     (folder / "job.toml").write_text(
         text.replace("stream =", 'trigger = "available now"\nstream =', 1)
     )
@@ -233,17 +239,3 @@ def test_killed_while_load_is_shed(tmp_path: Path, jobs: InProcess) -> None:
     same(written(folder), wanted)
     replayed(written(folder))
     assert {"shed", "enter", "exit"} <= {change[4] for change in wanted}
-
-
-def kill_at(folder: Path, moment: str, after: float, draw: random.Random) -> bool:
-    """Kill a run so long after something new was written there; whether the moment came."""
-
-    def files() -> set[str]:
-        return {str(path) for place in MOMENTS[moment] for path in folder.glob(place)}
-
-    running = Program(folder)
-    before = files() if moment else set()
-    come = not moment or running.wait_for(lambda: bool(files() - before), 120)
-    time.sleep(after)
-    running.kill(driver_first=draw.random() < 0.3)
-    return come

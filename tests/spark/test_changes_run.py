@@ -31,7 +31,7 @@ from tests.support.ledgers import (
     table,
     told,
 )
-from tests.support.programs import InProcess, finish, wait_for
+from tests.support.programs import QUICK_JVM, InProcess, finish, wait_for
 from watchline.catalog import Catalog
 from watchline.config import load
 from watchline.errors import InvalidState
@@ -45,7 +45,6 @@ KIND, TIMEOUT = "STRING", 20 * SECOND
 FILES, ROWS = 10, 40
 # Also what moves, and nearest neighbours: of those the shards know only a part each.
 EVERY = [*QUERIES, *moving(KIND)]
-# A JVM that starts soon matters more here than one that becomes fast.
 JOB = f"""
 catalog = "catalog"
 stream = "cars"
@@ -63,8 +62,8 @@ path = "out"
 [spark]
 "spark.master" = "local[1]"
 "spark.driver.memory" = "512m"
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{_LOG}"
-"""  # noqa: E501
+"spark.driver.extraJavaOptions" = "{QUICK_JVM} -Dlog4j2.configurationFile=file:{_LOG}"
+"""
 FOREVER = JOB.replace('trigger = "available now"\n', "")
 
 

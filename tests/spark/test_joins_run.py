@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import watchline as wl
-from tests.spark.test_changes_kills import SOON, batches_of, kill_at
-from tests.support.programs import InProcess, finish
+from tests.spark.test_changes_kills import batches_of
+from tests.support.kills import PROGRAMS_ONLY, SOON, kill_in_process, kill_program
+from tests.support.programs import QUICK_JVM, InProcess, finish
 from tests.support.spark_joins import (
     DECLARATIONS,
     QUERIES,
@@ -56,8 +57,8 @@ path = "out"
 [spark]
 "spark.master" = "local[1]"
 "spark.driver.memory" = "512m"
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{_LOG}"
-"""  # noqa: E501
+"spark.driver.extraJavaOptions" = "{QUICK_JVM} -Dlog4j2.configurationFile=file:{_LOG}"
+"""
 
 
 @pytest.fixture
@@ -178,7 +179,12 @@ def test_killed_and_restarted(folder: Path, jobs: InProcess) -> None:
     )
     missed = []
     for moment, query in zip(("tasks", "state", "sink", "commit"), QUERIES[2:], strict=False):
-        if not kill_at(folder, moment, draw.choice(SOON), draw):
+        after = draw.choice(SOON)
+        if moment in PROGRAMS_ONLY:
+            met = kill_program(folder, moment, after, draw)
+        else:
+            met = kill_in_process(folder, moment, after, jobs)
+        if not met:
             missed.append(moment)
         catalog.execute(query)
     assert not missed

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 import watchline as wl
 from tests import reference
@@ -96,7 +95,9 @@ def test_shedding_in_two_shards(stream: Stream, shed: str) -> None:
 
 
 @pytest.mark.parametrize("shed", ["objects", "queries"])
-def test_shedding_goes_on_after_a_restart(spark: SparkSession, stream: Stream, shed: str) -> None:
+def test_shedding_goes_on_after_a_restart(
+    stream: Stream, new_workers: Callable[[], None], shed: str
+) -> None:
     """Workers that know nothing have it all from the state; the counters tell what was given up."""
     catalog = catalog_of(stream.folder, "RETAIN SIGNIFICANT CACHE 0.5 MAX OBJECTS 9", SHED[shed])
     rows = pieces(in_order(fleet(400, seed=32)))
@@ -121,7 +122,7 @@ def test_shedding_goes_on_after_a_restart(spark: SparkSession, stream: Stream, s
         before = stats
         stream.put(piece)
         if i in (1, 4, len(rows) - 1):
-            spark.sparkContext.environment["WATCHLINE_TEST"] = uuid.uuid4().hex
+            new_workers()
             query = stream.run(wl.changes(stream.rows(1), catalog, "cars", 1, shed=shed))
             counted.append((metrics(query)[-1], {**{n: stats[n] for n in names}, **sums}))
     found = stream.told()

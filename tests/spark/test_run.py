@@ -19,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.test_matches import QUERIES, TICKS, pairs_in_process, ticks
+from tests.support.kills import kill_in_process
 from tests.support.programs import InProcess, finish, program, wait_for
 from watchline.catalog import Catalog
 from watchline.config import load
@@ -94,11 +95,13 @@ def test_killed_and_restarted(folder: Path, jobs: InProcess) -> None:
     """SIGKILL at random moments, again and again: the sink is what an undisturbed run writes."""
     expected = pairs_in_process(Catalog(folder / "catalog"), ticks(500))
     draw = random.Random(5)
-    for _ in range(2):
-        with program(folder) as running:
-            # The first batch of this run is done.
-            assert running.wait_for(lambda running=running: "batch " in running.printed)
-            time.sleep(draw.uniform(0, 1.0))
+    (folder / "job.toml").write_text(JOB.replace('trigger = "available now"\n', ""))
+    assert kill_in_process(folder, "commit", draw.uniform(0, 1.0), jobs)
+    with program(folder) as running:
+        # The first batch of this run is done.
+        assert running.wait_for(lambda: "batch " in running.printed)
+        time.sleep(draw.uniform(0, 1.0))
+    (folder / "job.toml").write_text(JOB)
     assert jobs.finish(folder, "run").code == 0
     assert written(folder) == expected
 

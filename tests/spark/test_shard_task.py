@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from watchline.errors import InvalidState
-from watchline.spark import shard_state
+from watchline.spark import shard_state, worker
 from watchline.spark.batch_counters import COUNTS
 from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.routing import Shard, shard_keys
-from watchline.spark.shard_state import ShardState, StateFiles
+from watchline.spark.shard_state import KEPT, TIDY, Chain, ShardState, StateFiles
 from watchline.spark.shard_task import ShardTask, processed
 from watchline.spark.store import MemoryStore
 from watchline.spark.wire import ROWS, SENT, Parcel
@@ -45,6 +45,15 @@ class Summing:
     def snapshot(self) -> bytes:
         return str(self.total).encode()
 
+    def touched(self) -> None:
+        return None
+
+    def delta(self, touched: Sequence[Any]) -> bytes:
+        raise AssertionError("nothing to tell of")
+
+    def replayed(self) -> list[Any]:
+        return []
+
 
 @dataclass(frozen=True)
 class Sums:
@@ -62,7 +71,8 @@ class Sums:
         engine.origin = f"reused after {saved}"
         return engine if self.takes_own else None
 
-    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> Summing:
+    def resumed(self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int) -> Summing:
+        [blob] = blobs
         return Summing(int(blob), f"resumed after {saved}")
 
 
@@ -106,12 +116,12 @@ class Run:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(shard_state, "_engines", {})
+    monkeypatch.setattr(worker, "_memory", worker.WorkerMemory())
     return Run(SparkState(), MemoryStore(), Sums(), Shard(0, 1))
 
 
 def other_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_state, "_engines", {})
+    monkeypatch.setattr(worker, "_memory", worker.WorkerMemory())
 
 
 def test_an_engine_is_new_then_the_worker_s_own_and_elsewhere_from_the_state(
@@ -192,3 +202,111 @@ def test_another_number_of_shards_or_catalog_is_refused(run: Run) -> None:
         run.batch(3, 1)
     with pytest.raises(InvalidState, match="another catalog"):
         ShardState("query", Shard(0, 1), "other", None, run.state)
+
+
+# --- chains of a base and deltas
+
+
+class Counting(Summing):
+    """Numbers by name; a delta has the names that were written."""
+
+    def __init__(self, numbers: dict[str, int], origin: str):
+        super().__init__(0, origin)
+        self.numbers, self.written = numbers, set[str]()
+        self.parts: list[set[str]] = []
+
+    def process(self, inbox: list[int], last: bool) -> list[Parcel]:
+        for number in inbox:
+            self.numbers[f"n{number}"] = self.numbers.get(f"n{number}", 0) + 1
+            self.written.add(f"n{number}")
+        return []
+
+    def snapshot(self) -> bytes:
+        return json.dumps(self.numbers).encode()
+
+    def touched(self) -> set[str]:  # type: ignore[override]
+        written, self.written = self.written, set()
+        return written
+
+    def delta(self, touched: Sequence[set[str]]) -> bytes:
+        names = set().union(*touched)
+        return json.dumps({name: self.numbers[name] for name in sorted(names)}).encode()
+
+    def replayed(self) -> list[set[str]]:
+        return self.parts
+
+
+class Counts(Sums):
+    def new(self, shard: Shard, version: int) -> Counting:
+        return Counting({}, "new")
+
+    def resumed(self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int) -> Counting:
+        parts = [json.loads(blob) for blob in blobs]
+        made = Counting({k: v for part in parts for k, v in part.items()}, f"of {len(parts)}")
+        made.parts = [set(part) for part in parts[1:]]
+        return made
+
+
+@pytest.mark.parametrize("every", [1, 2, 5, 1_000])
+def test_a_chain_is_the_state_after_every_batch(
+    run: Run, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever restores it, and whenever: deltas are merged by levels, a base is written when deltas
+    have become as large, and files go when no batch can need them."""
+    monkeypatch.setattr(shard_state, "INLINE", 0)
+    monkeypatch.setattr(shard_state, "FAN", 3)
+    run.operator = Counts()
+    truth: dict[str, int] = {}
+    run.batch(1, *range(60))
+    truth |= {f"n{i}": 1 for i in range(60)}
+    lengths, levels, bases = set(), set(), set()
+    for batch in range(120):
+        if batch % every == 0:
+            other_worker(monkeypatch)
+        before = run.state.row
+        run.batch(1, batch % 60)
+        # Spark goes back to the row of before: its files are all there.
+        if batch % 7 == 0:
+            run.state.row = before
+            run.batch(1, batch % 60)
+        truth[f"n{batch % 60}"] += 1
+        chain = Chain.read(run.state.get[5])
+        assert set(chain.files) <= set(run.store.files)
+        lengths.add(len(chain.files))
+        levels |= {delta.level for delta in chain.deltas}
+        bases.add(chain.base)
+        kept = StateFiles(run.store)
+        parts = [json.loads(kept.load(name)) for name in chain.files]
+        assert {k: v for part in parts for k, v in part.items()} == truth
+        deltas = sum(delta.size for delta in chain.deltas)
+        assert deltas <= chain.size
+    assert max(lengths) <= 12
+    assert levels >= {0, 1, 2}
+    assert 1 < len(bases) < 20
+    # Files of tasks that ran twice are looked for now and then.
+    assert len(run.store.files) < 12 + KEPT + 3 * TIDY
+
+
+def test_a_batch_writes_what_it_changed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_state, "INLINE", 0)
+    run.operator = Counts()
+    run.batch(1, *range(10_000))
+    sizes = []
+    for batch in range(15):
+        known = set(run.store.files)
+        run.batch(1, batch)
+        sizes += [len(run.store.files[name]) for name in set(run.store.files) - known]
+    assert len(sizes) == 15
+    assert max(sizes) < 20
+
+
+def test_a_missing_delta_is_missed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_state, "INLINE", 0)
+    run.operator = Counts()
+    run.batch(1, *range(100))
+    run.batch(1, 1)
+    run.batch(1, 2)
+    del run.store.files[Chain.read(run.state.get[5]).deltas[0].name]
+    other_worker(monkeypatch)
+    with pytest.raises(InvalidState, match=r"\.delta of the checkpoint is missing from memory"):
+        run.batch(1, 3)

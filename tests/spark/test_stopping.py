@@ -22,7 +22,7 @@ from tests.spark.test_changes_run import (
     written,
 )
 from tests.support.ledgers import fleet, same
-from tests.support.programs import Program, environment, program, wait_for
+from tests.support.programs import QUICK_JVM, Program, environment, program, wait_for
 from watchline.spark import job
 from watchline.spark.sink import committed_files
 
@@ -71,28 +71,35 @@ import sys
 import watchline as wl
 from watchline.config import load
 from watchline.spark import job
-folder = sys.argv[1]
-spark = wl.session("local[1]", **{"spark.driver.memory": "512m"})
-query = job.start(spark, load(f"{folder}/job.toml"))
-while not job.progress(query, -1):
-    query.awaitTermination(0.2)
-if sys.argv[2] == "stop":
-    job.stop(query, patience=0)  # in the middle of a batch
-if sys.argv[2] == "plain stop":
-    while not query.status["isTriggerActive"]:
-        query.awaitTermination(0.01)
-    query.stop()
+options, *folders = sys.argv[1:]
+settings = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": options}
+spark = wl.session("local[1]", **settings)
+
+def running(folder):
+    query = job.start(spark, load(f"{folder}/job.toml"))
+    while not job.progress(query, -1):
+        query.awaitTermination(0.2)
+    return query
+
+job.stop(running(folders[0]), patience=0)  # in the middle of a batch
+query = running(folders[1])
+while not query.status["isTriggerActive"]:
+    query.awaitTermination(0.01)
+query.stop()
+running(folders[2])
 print("the end")
 """
 
 
-@pytest.mark.parametrize("how", ["stop", "plain stop", "leave"])
-def test_a_script_that_ends_prints_nothing_of_spark(tmp_path: Path, how: str) -> None:
-    """With the query stopped or left running: neither the start nor the end of Spark is seen."""
-    folder = prepared(tmp_path)
-    (folder / "job.toml").write_text(FOREVER)
+def test_a_script_that_ends_prints_nothing_of_spark(tmp_path: Path) -> None:
+    """Two queries are stopped, by us and by Spark's own call, and one is left running: neither the
+    start of Spark nor any of these ends nor Spark's own is seen."""
+    folders = [tmp_path / name for name in ("stopped", "plainly", "left")]
+    for folder in folders:
+        folder.mkdir()
+        (prepared(folder) / "job.toml").write_text(FOREVER)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder), how],
+        [sys.executable, "-c", SCRIPT, QUICK_JVM, *map(str, folders)],
         capture_output=True,
         text=True,
         env=environment(),

@@ -45,6 +45,7 @@ def test_ten_megabytes() -> None:
     assert "characters, more than the 4,194,304 that are read" in refused("x" * 10_000_000)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_alternatives() -> None:
     problem = refused(" OR ".join(f"price = {i}" for i in range(100_000)))
     assert problem.startswith("the statement has more than 50,000 words: split it")
@@ -208,6 +209,7 @@ def test_a_scribble_is_refused_soon() -> None:
     assert "crosses" in refused_polygon(f"POLYGON (({', '.join([*points, points[0]])}))")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,6 +52,7 @@ def check(name: str) -> None:
     assert second.query == query
 
 
+@pytest.mark.slow
 def test_every_word_of_sql_as_a_name() -> None:
     assert len(KEYWORDS) > 500
     for word in sorted(KEYWORDS | {word.lower() for word in KEYWORDS}):

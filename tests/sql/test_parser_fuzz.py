@@ -12,7 +12,7 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.effort import examples
+from tests.support.effort import examples, seeds
 from tests.support.sql_fixtures import pairs, streams
 from watchline import sql
 from watchline.errors import WatchlineError
@@ -74,7 +74,7 @@ def survive(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(range(10)))
 def test_token_soup(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     draw = random.Random(seed)
     accepted = sum(survive(soup(draw)) for _ in range(10_000))

@@ -1,12 +1,16 @@
 """How much a run of the tests tries.
 
-`make test` tries half of the examples that are written at a test, since each run tries others;
+`make test` tries a quarter of the examples that are written at a test, since each run tries others;
 `make quick` a tenth, and `make soak` many times as many.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 FACTOR = float(os.environ.get("WATCHLINE_EFFORT", "1"))
 
@@ -14,3 +18,9 @@ FACTOR = float(os.environ.get("WATCHLINE_EFFORT", "1"))
 def examples(number: int) -> int:
     """How many examples Hypothesis tries where a test is written for this many."""
     return max(1, round(number * FACTOR))
+
+
+def seeds(numbers: Sequence[int]) -> list[Any]:
+    """Parameters of a test that is run with each of these seeds; `make quick` tries the first."""
+    first, *others = numbers
+    return [first, *(pytest.param(seed, marks=pytest.mark.slow) for seed in others)]

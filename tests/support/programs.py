@@ -8,6 +8,7 @@ runs as a `Program`: signals, kills, and what is printed at the end of one.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import pyspark
 import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
@@ -28,6 +30,8 @@ from watchline.cli import cli
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 240.0
+# Options of a JVM that starts soon, which matters more in tests than one that becomes fast.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class Done(NamedTuple):
@@ -50,7 +54,7 @@ class InProcess:
     """The command line on a session that is there already, and stays."""
 
     def __init__(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
-        self._spark = spark
+        self._spark, self.jvm = spark, int(spark.sparkContext._gateway.proc.pid)
         monkeypatch.setattr("watchline.cli.run._session", self._session)
         monkeypatch.setattr("watchline.spark.gateway.close", lambda spark: None)
 
@@ -90,12 +94,78 @@ class InProcess:
             raise failed[0]
         return done
 
+    def killed(self, folder: Path, came: Callable[[], bool], writing: threading.Lock) -> bool:
+        """`run`, and leave the folder as a kill of all processes would have left it once `came`
+        returns; if that is False, the run is only interrupted. Gives what `came` has given.
+
+        The JVM and its workers stand still while the folder is copied, and so does who else writes
+        with this lock. The run then ends in peace, and the copy replaces what the run has written
+        since. Its workers are ended: the next run finds none that remembers.
+        """
+        copy = folder.with_name(f"{folder.name}-{uuid.uuid4().hex}")
+        held = threading.Event()
+
+        def stand_still_and_copy() -> None:
+            if came():
+                writing.acquire()
+                held.set()
+                with frozen(self.jvm):
+                    shutil.copytree(folder, copy)
+
+        try:
+            self.interrupted(folder, stand_still_and_copy)
+            if held.is_set():
+                shutil.rmtree(folder)
+                copy.rename(folder)
+        finally:
+            if held.is_set():
+                writing.release()
+        end_workers(self.jvm)
+        return held.is_set()
+
 
 def wait_for(true: Callable[[], bool], seconds: float = SECONDS) -> None:
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def end_workers(jvm: int) -> None:
+    """Kill what the daemons of this JVM have forked. The daemons stay: to start one takes seconds,
+    and none has run a task."""
+    workers = [worker for daemon in _children(jvm) for worker in _children(daemon)]
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+@contextmanager
+def frozen(jvm: int) -> Iterator[None]:
+    """This JVM and all that it has started stand still."""
+    stopped = [jvm]
+    try:
+        for process in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+            # Whoever stands still starts nothing more.
+            stopped += _children(process)
+        yield
+    finally:
+        for process in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            # After the name, which may have any letters, in brackets: the state and the parent.
+            if int((process / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(process.name))
+    return found
 
 
 class Program:
@@ -163,6 +233,17 @@ def program(folder: Path, *more: str) -> Iterator[Program]:
         yield started
     finally:
         started.kill()
+
+
+def home_without_archives(folder: Path) -> str:
+    """The installed Spark, in a folder that has no archive of PySpark's sources.
+
+    Each process that Spark starts would compile what it imports from there, for a second; without
+    the archive it imports the installed PySpark, which is compiled.
+    """
+    for part in ("bin", "jars"):
+        (folder / part).symlink_to(Path(pyspark.__file__).parent / part)
+    return str(folder)
 
 
 def environment() -> dict[str, str]:

@@ -3,12 +3,10 @@
 `"spark.python.daemon.module" = "tests.support.small_states"`
 """
 
-import watchline.spark.daemon  # noqa: F401
+from watchline.spark import daemon
 from watchline.spark import shard_state as state
 
 state.INLINE = 64
 
 if __name__ == "__main__":
-    from pyspark.daemon import manager
-
-    manager()
+    daemon.serve()

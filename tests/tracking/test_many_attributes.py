@@ -303,6 +303,7 @@ def test_changes_equal_the_oracle(first: list[Tree], script: list[Any]) -> None:
             both.drop(given_[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["as they are", "as borders", "as stabs", "as grids"])
 @pytest.mark.parametrize("step", [0.1, 50.0])
 def test_small_and_large_steps_over_many_boxes(

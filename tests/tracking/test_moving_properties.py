@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.support.effort import examples
+from tests.support.effort import examples, seeds
 from tests.support.ledgers import Told, ordered, told
 from tests.support.scripts import ARROW, Played, Row, Script, data_rows, is_good, simple, table
 from tests.support.strategies import MAX, conditions, regions
@@ -210,7 +210,7 @@ def test_changes_equal_the_oracle(script: Script, restored: set[int]) -> None:
     reference.replay(both.events)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(range(20)))
 def test_changes_of_a_crowd_equal_the_oracle(seed: int) -> None:
     kind, timeout, events = crowd(seed)
     both = Played(kind, timeout)
@@ -228,7 +228,7 @@ def _cramped(operator: Operator, *_: Any) -> int:
 
 @pytest.mark.parametrize("blocks", [Operator._blocks, _cramped])
 @pytest.mark.parametrize("side", [0.03, 0.3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(range(4)))
 def test_cells_of_any_size_change_nothing(
     seed: int, side: float, blocks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,7 +289,7 @@ def test_cuts_change_nothing(script: Script, chance: random.Random) -> None:
         cut.play(*event)
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", seeds(range(100, 106)))
 def test_cuts_of_a_crowd_change_nothing(seed: int) -> None:
     kind, timeout, events = crowd(seed)
     cut = Cut(kind, timeout, random.Random(seed))
@@ -364,7 +364,7 @@ def test_shards_change_nothing(parts: int, script: Script, generous: bool) -> No
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("seed", seeds(range(200, 206)))
 def test_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
     kind, timeout, events = crowd(seed, knn=False)
     shards = Shards(kind, timeout, parts, generous=seed % 2 == 0)
@@ -417,7 +417,7 @@ def test_merged_shards_change_nothing(parts: int, script: Script, generous: bool
 
 
 @pytest.mark.parametrize("parts", [2, 7])
-@pytest.mark.parametrize("seed", range(300, 306))
+@pytest.mark.parametrize("seed", seeds(range(300, 306)))
 def test_merged_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
     pytest.importorskip("watchline.tracking.timeline.reader")
     kind, timeout, events = crowd(seed)

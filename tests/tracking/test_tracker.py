@@ -277,6 +277,7 @@ def test_an_attribute_with_the_name_of_a_result_column() -> None:
 # --- versions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [queries.STEPS - 1, queries.STEPS, queries.STEPS + 1, 200])
 def test_many_versions_at_once(count: int) -> None:
     """A tracker may be any number of versions behind; what came and went between opens nothing."""

@@ -14,6 +14,7 @@ from tests.support.strategies import life_sql
 from watchline.catalog import codec
 from watchline.matching import PairMatcher
 from watchline.model import Query
+from watchline.tracking import ChangeQueries, Saved
 
 LEFT = compared("x", "<", 50.0)
 
@@ -146,3 +147,18 @@ def test_it_is_explained_and_listed() -> None:
     assert "until       '2026-03-01 16:00:00' UTC of stream time" in catalog.explain("q")
     [query] = catalog.execute("SHOW QUERIES")
     assert "UNTIL TIMESTAMP '2026-03-01 16:00:00'" in repr(query)
+
+
+def test_a_state_knows_which_of_two_queries_of_one_id_was_alive() -> None:
+    """A query with a life is replaced by one without, and that one by a third: a state of between
+    has the second one, even where the queries are ahead of it."""
+    twin = Twin(queries=[Asked("q", "WHERE x < 50", LEFT, lifetime=3)])
+    twin.process([car(1, 1.0, 5)])
+    twin.register(Asked("q", "WHERE x < 50", LEFT))
+    blob, between = twin.tracker.snapshot(), twin.catalog.version
+    ahead = ChangeQueries(twin.catalog, "cars", between)
+    twin.catalog.execute("CREATE OR REPLACE QUERY q AS SELECT * FROM cars WHERE x < 9 EMIT CHANGES")
+    ahead.advance(twin.catalog.version)
+    again = wl.Tracker.resume(ahead, Saved.of(blob, twin.catalog.identity, "cars"))
+    assert again.version == between
+    assert again._queries.lives.terms == {}

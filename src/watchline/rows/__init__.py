@@ -3,6 +3,8 @@
 columns.py     rows as NumPy columns, by the attributes of a stream
 acceptance.py  a batch of rows -> accepted ones, in the order in which they count
 sharding.py    the shard of an object
+slot_columns.py  columns whose values stay in slots from batch to batch
+id_table.py    the slot of an object's id
 output.py      changes as a table
 blob.py        the state of an engine as bytes
 """
@@ -20,9 +22,18 @@ from watchline.rows.acceptance import (
     stable_order,
     times_of,
 )
-from watchline.rows.columns import ARROW, Columns, check_columns, check_rows, mask_of
+from watchline.rows.columns import (
+    ARROW,
+    Columns,
+    check_columns,
+    check_rows,
+    mask_of,
+    one_array,
+)
+from watchline.rows.id_table import IdTable
 from watchline.rows.output import OWN, change_schema, change_table
 from watchline.rows.sharding import shards_of
+from watchline.rows.slot_columns import NumberColumn, slot_column
 
 __all__ = [
     "ARROW",
@@ -30,6 +41,8 @@ __all__ = [
     "TIME",
     "AcceptedRows",
     "Columns",
+    "IdTable",
+    "NumberColumn",
     "Rejects",
     "Rows",
     "accepted",
@@ -40,9 +53,11 @@ __all__ = [
     "conformed",
     "in_time",
     "mask_of",
+    "one_array",
     "row_schema",
     "sequence",
     "shards_of",
+    "slot_column",
     "stable_order",
     "times_of",
 ]

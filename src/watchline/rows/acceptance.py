@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Union
 
 import numba as nb
@@ -18,7 +19,8 @@ import pyarrow.compute as pc
 from watchline.errors import SchemaMismatch
 from watchline.kernels.arrays import Integers, Mask
 from watchline.model import Attribute, Stream, Type
-from watchline.rows.columns import ARROW, Columns
+from watchline.rows.columns import ARROW, Columns, one_array
+from watchline.rows.slot_columns import raw_values
 
 TIME = pa.timestamp("us", "UTC")
 _ARROW = {**ARROW, Type.TIMESTAMP: TIME}
@@ -33,6 +35,7 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
     return _ARROW[attribute.type]
 
 
+@lru_cache(maxsize=64)
 def row_schema(stream: Stream) -> pa.Schema:
     """The columns of rows that are accepted."""
     return pa.schema([(a.name, arrow_type(a)) for a in stream.attributes])
@@ -53,12 +56,23 @@ def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
     """The declared attributes, each in one piece and of exactly its type."""
     if not isinstance(rows, (pa.Table, pa.RecordBatch)):
         raise SchemaMismatch(f"rows come as a pyarrow Table, not as {type(rows).__name__}")
+    schema = row_schema(stream)
+    if isinstance(rows, pa.Table) and rows.schema.equals(schema):
+        return _in_one_piece(rows)
     columns = Columns(rows, stream)
     arrays = []
     for attribute in stream.attributes:
         array = columns.array(attribute)
         arrays.append(array.cast(TIME) if attribute.type is Type.TIMESTAMP else array)
-    return pa.Table.from_arrays(arrays, schema=row_schema(stream))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _in_one_piece(rows: pa.Table) -> pa.Table:
+    """The table, each of whose columns is one array."""
+    if all(column.num_chunks == 1 for column in rows.columns):
+        return rows
+    arrays = [one_array(column) for column in rows.columns]
+    return pa.Table.from_arrays(arrays, schema=rows.schema)
 
 
 @dataclass(frozen=True)
@@ -135,7 +149,8 @@ def accepted(
 
 def times_of(rows: pa.Table, stream: Stream) -> Integers:
     """Microseconds of 1970, without a copy where the column is in one piece."""
-    return rows[stream.time].combine_chunks().cast(pa.int64()).to_numpy(zero_copy_only=False)
+    times: Integers = raw_values(one_array(rows[stream.time]))
+    return times
 
 
 def stable_order(keys: Integers) -> Integers:

@@ -155,7 +155,7 @@ def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: St
             f"the rows have {found or 'no'} column{'s' * (found > 1)} {attribute.name!r};"
             f" stream {stream.name!r} declares one"
         )
-    array = _one_array(rows.column(attribute.name))
+    array = one_array(rows.column(attribute.name))
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
@@ -178,7 +178,7 @@ def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: St
     return array if array.type == wanted else array.cast(wanted)
 
 
-def _one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """The column in one piece; only several pieces are copied."""
     if isinstance(column, pa.Array):
         return column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from watchline.model import Stream
 from watchline.reasons import REASONS
 from watchline.rows.acceptance import TIME, arrow_type, row_schema
 
+_REASONS = pa.array(REASONS, pa.string())
 OWN = ("query_id", "sign", "object_id", "time", "reason")
 
 
+@lru_cache(maxsize=64)
 def change_schema(stream: Stream) -> pa.Schema:
     """The columns of a change; attributes that are called as our own are refused."""
     taken = [a.name for a in stream.attributes if a.name in OWN]
@@ -39,13 +42,15 @@ def change_table(
     reasons: npt.NDArray[Any],
 ) -> pa.Table:
     """Change i is of query `ids[i]` and shows `rows[places[i]]`; reasons are codes."""
+    schema = change_schema(stream)
+    if not len(places):
+        return schema.empty_table()
     attributes = rows.take(pa.array(places))
-    why = pa.DictionaryArray.from_arrays(pa.array(reasons, pa.int8()), pa.array(REASONS))
     own = [
         ids,
         pa.array(signs, pa.int8()),
         attributes[stream.object],
-        pa.array(times).cast(pa.timestamp("us")).cast(TIME),
-        why.cast(pa.string()),
+        pa.Array.from_buffers(TIME, len(times), [None, pa.py_buffer(times.astype(np.int64))]),
+        _REASONS.take(pa.array(reasons, pa.int8())),
     ]
-    return pa.Table.from_arrays([*own, *attributes.columns], schema=change_schema(stream))
+    return pa.Table.from_arrays([*own, *attributes.columns], schema=schema)

@@ -10,7 +10,7 @@ the counters of the batch beside the first (`wire.py`).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -48,6 +48,15 @@ class Engine(Protocol[InboxT_contra]):
     def snapshot(self) -> bytes:
         """The state, from which `ShardOperator.resumed` makes the engine again."""
 
+    def touched(self) -> Any:
+        """What changed since this was last called, for `delta`; None if only a snapshot can say."""
+
+    def delta(self, touched: Sequence[Any]) -> bytes:
+        """What all these touched, as it is now: a delta to the state of before."""
+
+    def replayed(self) -> list[Any]:
+        """What each delta touched that the engine was made from."""
+
 
 class ShardOperator(Protocol[InboxT]):
     """What differs between operators. It is sent to Spark's workers by pickle."""
@@ -62,8 +71,11 @@ class ShardOperator(Protocol[InboxT]):
         """A worker's own engine of this shard, made ready for a batch of this version; None if the
         engine is of another operator. `saved` is the version that the last batch ended with."""
 
-    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> Engine[InboxT]:
-        """The engine whose snapshot this is; `saved` and `version` are as for `reused`."""
+    def resumed(
+        self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int
+    ) -> Engine[InboxT]:
+        """The engine of a snapshot and the deltas after it; `saved` and `version` are as for
+        `reused`."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +133,9 @@ class ShardTask(Generic[InboxT]):
         reused = None if held is None else self.operator.reused(held, saved, version)
         if reused is not None:
             return reused
-        return self.operator.resumed(shard, kept.blob(), saved, version)
+        engine = self.operator.resumed(shard, kept.blobs(), saved, version)
+        kept.note(engine)
+        return engine
 
 
 def processed(

@@ -60,10 +60,17 @@ class FileStore(Protocol):
         """Remove a written file, or a created one of a local folder; an absent one is no error."""
 
 
+# Makers of stores for URLs of further schemes: a simulation adds its own.
+SCHEMES: dict[str, Callable[[str], FileStore]] = {}
+
+
 def store_at(place: str) -> FileStore:
     """The store of a local folder, which need not be there yet, or of an object store's URL."""
-    if "://" not in place:
+    scheme, mark, _ = place.partition("://")
+    if not mark:
         return LocalStore(place)
+    if scheme in SCHEMES:
+        return SCHEMES[scheme](place)
     if place.startswith("file://"):
         return LocalStore(fs.FileSystem.from_uri(place)[1])
     return ObjectStore(place)

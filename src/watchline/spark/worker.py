@@ -7,7 +7,8 @@ forward by the commits between; a worker that has none yet builds them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from watchline.catalog import Catalog, Commit, Queries
 from watchline.matching import PairMatcher, prepare
@@ -20,10 +21,32 @@ from watchline.tracking import ChangeQueries, prepare_changes
 K = TypeVar("K")
 V = TypeVar("V")
 
-_catalogs: dict[CatalogRef, Catalog] = {}
-_streams: dict[tuple[CatalogRef, str, int], Stream] = {}
-_matchers: dict[tuple[CatalogRef, str], PairMatcher] = {}
-_queries: dict[tuple[CatalogRef, str], ChangeQueries] = {}
+
+@dataclass
+class WorkerMemory:
+    """What one worker process keeps between tasks. A process has one; a simulation has one for each
+    worker that it simulates, and switches between them by `remember`."""
+
+    catalogs: dict[CatalogRef, Catalog] = field(default_factory=dict)
+    streams: dict[tuple[CatalogRef, str, int], Stream] = field(default_factory=dict)
+    matchers: dict[tuple[CatalogRef, str], PairMatcher] = field(default_factory=dict)
+    queries: dict[tuple[CatalogRef, str], ChangeQueries] = field(default_factory=dict)
+    # Engines of shards by streaming query and shard, each with its token: see `shard_state`.
+    engines: dict[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
+
+
+_memory = WorkerMemory()
+
+
+def remembered() -> WorkerMemory:
+    """The memory of this process."""
+    return _memory
+
+
+def remember(memory: WorkerMemory) -> None:
+    """Let this process go on with another memory."""
+    global _memory
+    _memory = memory
 
 
 # Streams and their queries that a worker keeps; one that served many forgets the oldest.
@@ -40,26 +63,26 @@ def keep(cache: dict[K, V], key: K, value: V, most: int) -> V:
 
 
 def catalog_of(ref: CatalogRef) -> Catalog:
-    found = _catalogs.get(ref)
-    return keep(_catalogs, ref, ref.open() if found is None else found, KEPT)
+    found = _memory.catalogs.get(ref)
+    return keep(_memory.catalogs, ref, ref.open() if found is None else found, KEPT)
 
 
 def declared_stream(ref: CatalogRef, stream: str, version: int) -> Stream:
     """The stream as it is declared at this version. It is kept, because reading an old version
     replays the catalog's log."""
-    found = _streams.get((ref, stream, version))
+    found = _memory.streams.get((ref, stream, version))
     if found is None:
         found = catalog_of(ref).stream(stream, version)
-    return keep(_streams, (ref, stream, version), found, KEPT)
+    return keep(_memory.streams, (ref, stream, version), found, KEPT)
 
 
 def matcher_of(ref: CatalogRef, stream: str, version: int) -> PairMatcher:
     """The worker's own matcher, at this version. What it starts from is shared by all workers."""
-    known = _matchers.get((ref, stream))
+    known = _memory.matchers.get((ref, stream))
     if known is None:
         sources = _base_at(ref, stream, prepare), _changes(ref)
         known = PairMatcher.from_plans(stream, version, *sources)
-        keep(_matchers, (ref, stream), known, KEPT)
+        keep(_memory.matchers, (ref, stream), known, KEPT)
     known.advance(version)
     return known
 
@@ -72,11 +95,11 @@ def queries_at(ref: CatalogRef, stream: str, version: int) -> ChangeQueries:
 def queries_from(ref: CatalogRef, stream: str, after: int, version: int) -> ChangeQueries:
     """The queries at version `after` or past it, with the steps from there, but not past
     `version`."""
-    known = _queries.get((ref, stream))
+    known = _memory.queries.get((ref, stream))
     if known is None or after < known.oldest or version < known.version:
         sources = _base_at(ref, stream, prepare_changes), _changes(ref)
         known = ChangeQueries.from_plans(stream, after, *sources)
-        keep(_queries, (ref, stream), known, KEPT)
+        keep(_memory.queries, (ref, stream), known, KEPT)
     elif known.version < after:
         known.advance(after)
     return known

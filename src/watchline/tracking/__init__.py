@@ -2,6 +2,8 @@
 
 tracker.py          `wl.Tracker`: rows and versions -> changes
 objects.py          the objects of a shard: their latest rows, and who holds them
+object_table.py     latest rows in slots that stay from batch to batch
+expiry_queue.py     objects by the time of their last row, for time-outs
 batch.py            one batch: its moves, and what they change
 linked_rows.py      rows in order -> moves
 queries.py          the EMIT CHANGES queries of a stream, following the catalog; shared by shards
@@ -19,6 +21,7 @@ retention/          which objects are kept, and what is given up under a bound
 
 from watchline.tracking.batch import TimeSpan
 from watchline.tracking.filters import candidates_that_pay, ranges_of
+from watchline.tracking.objects import TouchedObjects
 from watchline.tracking.plan import ChangePlan, prepare_changes
 from watchline.tracking.queries import ChangeQueries
 from watchline.tracking.ranges import GRID, MoveCosts, bordered_runs
@@ -44,6 +47,7 @@ __all__ = [
     "Saved",
     "TimeSpan",
     "Timeline",
+    "TouchedObjects",
     "Tracker",
     "bordered_runs",
     "candidates_that_pay",

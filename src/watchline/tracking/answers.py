@@ -18,7 +18,7 @@ from watchline.proximity import RETURN
 from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.rows import Columns, change_table
 from watchline.tracking.lives import terms_of
-from watchline.tracking.objects import Objects
+from watchline.tracking.objects import Objects, RowSource
 from watchline.tracking.plan import ChangePlan
 from watchline.tracking.proximity import ProximityQueries
 from watchline.tracking.queries import ChangeQueries, QueryTransitions
@@ -39,13 +39,12 @@ class Attention(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Objects that go, or come back, one after the other: the rows at `places`, by a kind of event,
-    their slots, and which are strangers, of whom no answer knew."""
+    """Objects that go, or come back, one after the other: by a kind of event, their rows, their
+    seats in the operator, and which are strangers, of whom no answer knew."""
 
     kind: int
     rows: pa.Table
-    places: Integers
-    slots: Small
+    seats: Small
     strange: Mask
 
 
@@ -58,11 +57,12 @@ class Answers:
     # --- members
 
     def members(self, columns: Columns, ranked: bool = True) -> Memberships:
-        """Who is in the answers of queries, with those of nearest neighbours or without."""
+        """Who of all objects is in the answers of queries, by places; with the answers of nearest
+        neighbours or without."""
         entered = self.entered(columns)
         if not self.proximity:
             return Memberships(entered.moves, entered.ids)
-        rows, ids, inside = self.proximity.looking(columns, self.proximity.slots)
+        rows, ids, inside = self.proximity.looking(columns, self.proximity.seats)
         if not ranked:
             inside &= ~self.proximity.is_ranked(ids)
         return Memberships(
@@ -70,11 +70,14 @@ class Answers:
             pa.concat_arrays([entered.ids, ids.filter(pa.array(inside))]),
         )
 
-    def members_of(self, part: ChangePlan, columns: Columns) -> Memberships:
-        """Who is in the answers of these queries that a row alone decides, but for queries whose
-        life is over."""
+    def members_of(self, part: ChangePlan) -> Memberships:
+        """Who of all objects is in the answers of these queries that a row alone decides, by slots;
+        but for queries whose life is over."""
         made, births = part.plan, self.queries.lives.births
-        rows, queries = shrunk(part, self.queries.shrinkage).members(columns)
+        if not len(made):
+            return Memberships(np.empty(0, np.int64), pa.array([], pa.string()))
+        rows, queries = shrunk(part, self.queries.shrinkage).members(self.objects.columns())
+        rows = self.objects.own.places()[rows]
         ids = made.ids.take(pa.array(queries))
         if made.mortal[queries].any():
             over = pa.array([name for name in terms_of(made) if name not in births], pa.string())
@@ -122,14 +125,14 @@ class Answers:
         return Attention(looks, steady, answers)
 
     def looking(
-        self, columns: Columns, slots: Small | None, names: pa.Array
+        self, columns: Columns, seats: Small | None, names: pa.Array
     ) -> tuple[Integers, Integers, Mask]:
         """Rows, the places in `names` of queries that look at them, and whether they are in the
         answers or would be."""
         rows, ids = self.queries.in_sizes().holding(columns, names.to_pylist())
         inside = np.ones(len(rows), np.bool_)
         if self.proximity:
-            more, who, within = self.proximity.looking(columns, slots)
+            more, who, within = self.proximity.looking(columns, seats)
             rows = np.concatenate([rows, more])
             ids = pa.concat_arrays([ids, who])
             inside = np.concatenate([inside, within])
@@ -141,20 +144,21 @@ class Answers:
 
     def exchange(self, exchange: Exchange) -> pa.Table:
         """The changes when objects go, or come back, one after the other."""
-        kind, rows, places, slots, strange = exchange
-        stream, n = self.objects.stream, len(places)
-        nowhere = np.full(n, -1)
+        kind, rows, seats, strange = exchange
+        stream, n = self.objects.stream, rows.num_rows
+        places, nowhere = np.arange(n), np.full(n, -1)
         moves = Moves(nowhere, places) if kind == RETURN else Moves(places, nowhere)
         columns = Columns(rows, stream)
         crossed = self._alive(self.queries.in_sizes().transitions(columns, moves))
-        event, ids, signs, row = crossed.moves, crossed.ids, crossed.signs, places[crossed.moves]
+        event, ids, signs, row = crossed.moves, crossed.ids, crossed.signs, crossed.moves
         held = np.bincount(event, signs, n).astype(np.int64)
-        nearby = self.proximity.exchange(kind, rows, places, slots, held)
+        nearby = self.proximity.exchange(kind, rows, seats, held)
         if nearby is not None:
+            rows, more = RowSource(self.objects, rows).with_rows(nearby.row)
             event = np.concatenate([event, nearby.event])
             ids = pa.concat_arrays([ids, nearby.ids])
             signs = np.concatenate([signs, nearby.sign])
-            row = np.concatenate([row, nearby.row])
+            row = np.concatenate([row, more])
         order = np.lexsort((signs, event))
         entered = np.where(strange[event], Reason.ENTER, ENTERED[kind])
         reasons = np.where(signs > 0, entered, LEFT[kind])
@@ -168,8 +172,8 @@ class Answers:
         new: Sequence[Memberships],
         why: tuple[Reason, Reason] = (Reason.DROPPED, Reason.REGISTERED),
     ) -> pa.Table:
-        """The changes between two sets of answers; a query that was replaced changes by it alone.
-        `why` it leaves and enters."""
+        """The changes between two sets of answers, whose rows are slots; a query that was replaced
+        changes by it alone. `why` it leaves and enters."""
         (old_rows, old_ids), (new_rows, new_ids) = map(_all_members, (old, new))
         coded = pa.concat_arrays([old_ids, new_ids]).dictionary_encode()
         codes = coded.indices.to_numpy().astype(np.int64)
@@ -183,8 +187,8 @@ class Answers:
         reasons = np.repeat(why, [len(left), len(entered)])
         times = np.full(len(keys), self.objects.newest or 0)
         ids = coded.dictionary.take(pa.array(keys % count))
-        objects = self.objects
-        return change_table(objects.stream, objects.rows, keys // count, ids, signs, times, reasons)
+        rows, places = self.objects.own.take(keys // count), np.arange(len(keys))
+        return change_table(self.objects.stream, rows, places, ids, signs, times, reasons)
 
 
 def _all_members(sides: Sequence[Memberships]) -> Memberships:

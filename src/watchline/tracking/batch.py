@@ -21,9 +21,10 @@ from watchline.model import Shed
 from watchline.proximity import END, FIRST, UNHOLD, Events
 from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.rows import Columns, change_table, stable_order
-from watchline.tracking.linked_rows import LinkedRows, both_tables
+from watchline.tracking.linked_rows import BatchObjects, LinkedRows, both_tables
 from watchline.tracking.lives import End
-from watchline.tracking.objects import Objects
+from watchline.tracking.object_table import ObjectTable
+from watchline.tracking.objects import WORKING, Objects, RowSource
 from watchline.tracking.queries import QueryTransitions
 from watchline.tracking.row_operator import SECOND, ProximityChanges, RowOperator, points_of
 from watchline.tracking.tracked_queries import TrackedQueries
@@ -85,9 +86,11 @@ class _EndedAnswers(NamedTuple):
 
 
 class ProcessedBatch:
-    """One batch on its way through a tracker, of which only the operator is touched.
+    """One batch on its way through a tracker, of which only the operator is touched until `commit`.
 
-    The results are attributes: the changes, and what the tracker has after the batch.
+    The results are attributes: the changes, and what the tracker has after the batch. The cost
+    follows the rows, the objects that they or the operator change, and the queries that end; where
+    retention lets the operator decide who is kept, all objects are looked at.
     """
 
     def __init__(
@@ -99,57 +102,100 @@ class ProcessedBatch:
         others: pa.Table,
         span: TimeSpan | None,
     ):
-        self._before, self._stream = objects, objects.stream
-        self._queries, self._terms = queries.in_sizes(), queries.lives.terms
-        self.newest, self.births = objects.newest, dict(queries.lives.births)
-        self._begin(span)
-        self._own = self._linked(objects.rows, batch)
+        self._before, self._stream, self._operator = objects, objects.stream, operator
+        self._queries, self._lives = queries.in_sizes(), queries.lives
+        self.newest = self._newest_after(span)
+        # Lives that had no beginning yet begin with the stream's first row.
+        self._first = span.oldest if span is not None and objects.newest is None else None
+        self._over = self._lives_over()
+        self._own = self._linked(objects.own, batch, self._needed_slots())
         self._columns = Columns(self._own.rows, self._stream)
         self.late = self._own.late
         self.too_fast = self._too_fast()
-        self._over = self._lives_over()
-        self._other = self._linked(objects.others, others)
+        # Most trackers know no objects of others.
+        self._other: LinkedRows | None = None
+        if operator is not None or others.num_rows or len(objects.others):
+            self._other = self._linked(objects.others, others, np.empty(0, np.int64))
         own = self._own
         transitions = self._living(self._queries.transitions(self._columns, own.moves))
         ended = self._ended(transitions)
         kept = np.ones(len(own.kept), np.bool_)
-        self.held = kept.astype(np.int64)
+        self._held = kept.astype(np.int64)
         if self._stream.retention is not None:
-            self.held = self._held_after(transitions, ended.rows)
-            kept = self.held > 0
-        changes = []
+            self._held = self._held_after(transitions, ended.rows)
+            kept = self._held > 0
+        self._rows, changes = own.rows, []
         # Where moves count one by one, all changes come in the operator's order.
         if operator is not None:
             changes = [self._moved(operator, transitions, ended)]
-            kept = self._settled(operator)
+            kept = operator.is_here(self._seats[0][own.codes[own.kept]])
         self.changes = self._in_table([self._crossed(transitions, ended), *changes])
-        self.births = {name: b for name, b in self.births.items() if name not in self._over}
-        self.held = self.held[kept]
-        self.let_go = own.rows.take(pa.array(own.kept[~kept]))
+        self._kept = kept
+        self.let_go = own.rows.slice(0, 0)
+        if not kept.all():
+            self.let_go = own.rows.take(pa.array(own.kept[~kept]))
         self.came = self._newcomers(kept)
-        self.objects = own.rows.take(pa.array(own.kept[kept]))
-        self.others = self._other.rows.take(pa.array(self._other.kept))
 
-    def _begin(self, span: TimeSpan | None) -> None:
-        """The newest time after the batch, and lives that begin with its first row."""
-        if span is None:
+    def commit(self) -> None:
+        """The objects of the tracker become those of after the batch."""
+        objects, own, other = self._before, self._own, self._other
+        objects.newest = self.newest
+        if self._first is not None:
+            self._lives.first_row(self._first)
+        if self._over:
+            assert self.newest is not None
+            self._lives.end(self._over, self.newest)
+        mine = own.kept[self._kept]
+        slots = own.commit(objects.own, mine, self._held[self._kept])
+        if other is None:
             return
-        if self.newest is None:
-            # Lives that had no beginning yet begin with the stream's first row.
-            self.births = dict.fromkeys(self.births, span.oldest)
-        self.newest = span.newest if self.newest is None else max(span.newest, self.newest)
+        others = other.kept
+        other_slots = other.commit(objects.others, others, np.ones(len(others), np.int64))
+        if self._operator is None:
+            return
+        seats, other_seats = self._seats
+        gone = [
+            seats[own.codes[own.expired]],
+            other_seats[other.codes[other.expired]],
+            seats[own.codes[own.kept[~self._kept]]],
+        ]
+        self._operator.settle(
+            (slots, seats[own.codes[mine]]),
+            (other_slots, other_seats[other.codes[others]]),
+            np.concatenate(gone),
+        )
+
+    def _newest_after(self, span: TimeSpan | None) -> int | None:
+        """The newest time of the stream after the batch."""
+        before = self._before.newest
+        if span is None or before is None:
+            return before if span is None else span.newest
+        return max(span.newest, before)
 
     def _newcomers(self, kept: npt.NDArray[np.bool_]) -> pa.Array:
         """The kept objects that were not known before this batch. Object shedding may refuse them;
         the result is empty for a stream that does not shed objects, because nobody reads it."""
         own, retention = self._own, self._stream.retention
         if retention is None or retention.sheds is not Shed.OBJECTS:
-            return own.ids[:0]
+            return own.objects.new[:0]
         here = own.codes[own.kept[kept]]
-        return own.ids.take(pa.array(here[here >= own.known]))
+        return own.objects.new.take(pa.array(here[here >= own.known] - own.known))
 
-    def _linked(self, objects: pa.Table, batch: pa.Table) -> LinkedRows:
+    def _linked(self, table: ObjectTable, batch: pa.Table, more: Integers) -> LinkedRows:
+        objects = BatchObjects.of_table(table, batch, self.newest, more)
         return LinkedRows(objects, batch, self._stream, self._before.newest, self.newest)
+
+    def _needed_slots(self) -> Integers:
+        """The slots of objects that the batch is about even if they do not report: members of
+        queries that end, and all objects where the operator may let any of them go."""
+        table = self._before.own
+        if self._operator is not None and self._stream.retention is not None:
+            return table.places()
+        if not self._over:
+            return np.empty(0, np.int64)
+        columns, places = table.columns(), table.places()
+        members = [part.members(columns)[0] for part in self._queries.among(list(self._over))]
+        return places[np.unique(np.concatenate([np.empty(0, np.int64), *members]))]
 
     def _too_fast(self) -> int:
         """Rows farther from their object's row before than it can have gone."""
@@ -168,11 +214,11 @@ class ProcessedBatch:
     def _held_after(self, transitions: QueryTransitions, ended: Integers) -> Integers:
         """How many queries that a row alone decides hold each object that has not timed out."""
         own = self._own
-        codes, n = own.codes, len(own.ids)
+        codes, n = own.codes, own.count
         shown = codes[own.shown[transitions.moves]]
         more = np.bincount(shown, transitions.signs, n).astype(np.int64)
         more -= np.bincount(codes[ended], minlength=n)
-        more[: own.known] += self._before.held
+        more[: own.known] += self._before.own.held[own.objects.slots]
         return more[codes[own.kept]]
 
     def _crossed(self, transitions: QueryTransitions, ended: _EndedAnswers) -> _Changes:
@@ -214,7 +260,7 @@ class ProcessedBatch:
         order = _in_order(every)
         return change_table(
             self._stream,
-            self._own.rows,
+            self._rows,
             every.row[order],
             every.ids.take(pa.array(order)),
             every.signs[order],
@@ -229,12 +275,13 @@ class ProcessedBatch:
     ) -> _Changes:
         """What these do: the moves of all objects, and the ends of queries, one by one."""
         own, other = self._own, self._other
-        self._slots = slots = self._slots_of(operator)
-        shown = _MoveEvents.of(own, slots[0]), _MoveEvents.of(other, slots[1], len(own.rows))
+        assert other is not None
+        self._seats = seats = self._seats_of(operator, other)
+        shown = _MoveEvents.of(own, seats[0]), _MoveEvents.of(other, seats[1], len(own.rows))
         over, is_before = self._ends_in(operator)
         held = np.zeros(0, np.int64)
         if self._stream.retention is not None:
-            let_go = _MoveEvents.without_row(UNHOLD, slots[0][own.codes[ended.rows]], ended.when)
+            let_go = _MoveEvents.without_row(UNHOLD, seats[0][own.codes[ended.rows]], ended.when)
             over = _MoveEvents(*map(np.concatenate, zip(over, let_go, strict=True)))
             is_before = np.concatenate([is_before, ended.is_before])
             more = np.bincount(transitions.moves, transitions.signs, len(own.shown))
@@ -253,7 +300,6 @@ class ProcessedBatch:
         self._place = place[: len(own.shown)]
         every = both_tables(own.rows, other.rows) if len(other.rows) else own.rows
         shown_rows = Columns(every, self._stream).take(rows[:objects])
-        operator.place_others(len(own.rows))
         bits, values = operator.filter_columns(shown_rows)
         nearby = operator.run(
             Events(
@@ -261,15 +307,16 @@ class ProcessedBatch:
                 when[order],
                 who[order],
                 self._padded(points_of(shown_rows, self._stream), n)[order],
-                rows[order],
+                np.where(rows >= 0, WORKING + rows, -1)[order],
                 self._padded(bits, n)[order],
                 self._padded(values, n)[order],
                 held[order] if len(held) else held,
             ),
-            every,
+            RowSource(self._before, every),
             self._before.newest,
         )
-        return self._nearby(nearby, kind[order], when[order])
+        self._rows, places = RowSource(self._before, every).with_rows(nearby.row)
+        return self._nearby(nearby._replace(row=places), kind[order], when[order])
 
     def _ends_in(self, operator: RowOperator) -> tuple[_MoveEvents, npt.NDArray[np.bool_]]:
         """The ends of the operator's queries in this batch, and which come before the rows of their
@@ -279,33 +326,24 @@ class ProcessedBatch:
         over = _MoveEvents.without_row(END, np.array(list(ends), np.int64), times)
         return over, np.array([end.is_before_rows for end in ends.values()], np.bool_)
 
-    def _settled(self, operator: RowOperator) -> npt.NDArray[np.bool_]:
-        """Which objects that have not timed out are kept; the others give back their slots."""
-        (own, other), (mine, others) = (self._own, self._other), self._slots
-        slots = mine[own.codes[own.kept]]
-        kept = operator.is_here(slots)
-        gone = [mine[own.codes[own.expired]], others[other.codes[other.expired]], slots[~kept]]
-        operator.settle(slots[kept], np.concatenate(gone), others[other.codes[other.kept]])
-        return kept
-
     @staticmethod
     def _padded(lines: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
         return np.concatenate([lines, np.zeros((more, *lines.shape[1:]), lines.dtype)])
 
-    def _slots_of(self, operator: RowOperator) -> tuple[Integers, Integers]:
-        """The slots of the objects of a batch by their codes, own and others'."""
+    def _seats_of(self, operator: RowOperator, other: LinkedRows) -> tuple[Integers, Integers]:
+        """The seats of the objects of a batch by their codes, own and others'."""
         sides = []
         for linked, known, mine in (
-            (self._own, operator.slots, True),
-            (self._other, operator.other_slots, False),
+            (self._own, operator.seats, True),
+            (other, operator.other_seats, False),
         ):
-            slots = np.full(len(linked.ids), -1)
-            slots[: linked.known] = known
+            seats = np.full(linked.count, -1)
+            seats[: linked.known] = known[linked.objects.slots]
             # Of some all rows were late.
             new = np.unique(linked.codes[linked.order])
             new = new[new >= linked.known]
-            slots[new] = operator.enrol(linked.ids.take(pa.array(new)), mine)
-            sides.append(slots)
+            seats[new] = operator.enrol(linked.objects.new.take(pa.array(new - linked.known)), mine)
+            sides.append(seats)
         return sides[0], sides[1]
 
     def _nearby(self, nearby: ProximityChanges, kind: Integers, when: Integers) -> _Changes:
@@ -330,9 +368,9 @@ class ProcessedBatch:
 
     def _end_of(self, query_id: str) -> End:
         """When a living query ends."""
-        birth = self.births[query_id]
+        birth = self._lives.births[query_id] if self._first is None else self._first
         assert birth is not None
-        return self._terms[query_id].end(birth)
+        return self._lives.terms[query_id].end(birth)
 
     def _living(self, transitions: QueryTransitions) -> QueryTransitions:
         """Without what queries would do after their life."""
@@ -342,7 +380,8 @@ class ProcessedBatch:
         kept = np.ones(len(transitions.moves), dtype=np.bool_)
         coded = transitions.ids.take(pa.array(timed)).dictionary_encode()
         names = coded.dictionary.to_pylist()
-        lasts = [self._end_of(i).last if i in self.births else FIRST for i in names]
+        alive = self._lives.births
+        lasts = [self._end_of(i).last if i in alive else FIRST for i in names]
         last = np.array(lasts, dtype=np.int64)
         kept[timed] = self._own.when[transitions.moves[timed]] <= last[coded.indices.to_numpy()]
         return transitions.chosen(kept)
@@ -351,7 +390,9 @@ class ProcessedBatch:
         """The queries whose life ends in this batch, and when."""
         if self.newest is None:
             return {}
-        ends = {name: self._end_of(name) for name in self.births}
+        if self._first is None:
+            return self._lives.ending(self.newest)
+        ends = {name: self._end_of(name) for name in self._lives.births}
         return {name: end for name, end in ends.items() if end.last < self.newest}
 
     def _ended(self, transitions: QueryTransitions) -> _EndedAnswers:

@@ -6,7 +6,8 @@ with other trackers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -62,13 +63,64 @@ class Lives:
     `terms` has the queries that end by themselves, and `births` those of them that are alive, with
     the newest time of the stream when each was registered, None before the first row. `waiting` has
     the queries that wait: for which focal objects, and since when a report counts.
+
+    The ends of lives stand in a heap, so that a batch pays for the lives that end in it alone.
     """
 
     def __init__(self, terms: dict[str, Term], moving: Iterable[Moving] = ()):
-        self.terms = terms
-        self.births: dict[str, int | None] = dict.fromkeys(terms)
+        self.resume(terms, dict.fromkeys(terms))
         self.waiting: dict[str, tuple[int, int]] = {}
         self.await_focals(moving)
+
+    def resume(self, terms: dict[str, Term], births: dict[str, int | None]) -> None:
+        """These are all queries that end by themselves, and those of them that are alive."""
+        self.terms, self.births = terms, births
+        # By the last moment of a life; an entry counts only if its number is the query's.
+        self._ends: list[tuple[int, int, str]] = []
+        self._numbers: dict[str, int] = {}
+        self._entered = 0
+        self._expect(births)
+
+    def _expect(self, names: Iterable[str]) -> None:
+        """Note when the lives of these queries end, if that is known."""
+        for name in names:
+            birth = self.births[name]
+            if birth is not None:
+                self._entered += 1
+                self._numbers[name] = self._entered
+                end = self.terms[name].end(birth)
+                heapq.heappush(self._ends, (end.last, self._entered, name))
+
+    def ending(self, newest: int) -> dict[str, End]:
+        """The queries whose last moment is before this time, and their ends."""
+        found = {}
+        for _, number, name in self._entries_before(newest):
+            birth = self.births.get(name)
+            if self._numbers.get(name) == number and birth is not None:
+                found[name] = self.terms[name].end(birth)
+        return found
+
+    def _entries_before(self, newest: int) -> Iterator[tuple[int, int, str]]:
+        """The entries of the heap that are before this time; no other entry is looked at but those
+        below them."""
+        waiting = [0]
+        while waiting:
+            at = waiting.pop()
+            if at < len(self._ends) and self._ends[at][0] < newest:
+                yield self._ends[at]
+                waiting += [2 * at + 1, 2 * at + 2]
+
+    def end(self, names: Iterable[str], newest: int) -> None:
+        """The lives of these queries are over; they were all that end before this time."""
+        for name in names:
+            del self.births[name]
+            del self._numbers[name]
+        while self._ends and self._ends[0][0] < newest:
+            heapq.heappop(self._ends)
+
+    def first_row(self, time: int) -> None:
+        """Lives that had no beginning yet begin with the stream's first row."""
+        self.resume(self.terms, dict.fromkeys(self.births, time))
 
     def await_focals(self, moving: Iterable[Moving]) -> None:
         """Only these queries wait, and each for all its focal objects."""
@@ -80,13 +132,16 @@ class Lives:
         terms = terms_of(made)
         self.terms |= terms
         now = FIRST if newest is None else newest
-        self.births |= {name: newest for name, term in terms.items() if term.until > now}
+        born = [name for name, term in terms.items() if term.until > now]
+        self.births |= dict.fromkeys(born, newest)
+        self._expect(born)
 
     def drop(self, ids: Iterable[str]) -> None:
         """Queries are dropped."""
         for query_id in ids:
             self.births.pop(query_id, None)
             self.terms.pop(query_id, None)
+            self._numbers.pop(query_id, None)
 
     def is_alive(self, name: str) -> bool:
         """Whether the life of a query is not over."""

@@ -6,20 +6,34 @@ objects and, of the other shards, only those that some query moves with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
 from watchline.kernels.arrays import Integers, Mask
 from watchline.model import Stream
 from watchline.rows import Columns, row_schema
+from watchline.tracking.object_table import ObjectTable, Touched
+
+# Rows of a batch are referred to by this number plus their place, see `RowSource`.
+WORKING = 1 << 40
+
+
+class TouchedObjects(NamedTuple):
+    """The objects of a tracker that changed: its own, and those of other shards."""
+
+    own: Touched
+    others: Touched
 
 
 class Objects:
     """The objects of one shard of a stream.
 
-    `rows` are the latest rows of its own objects, `others` those of focal objects that other shards
-    own. `held` counts, for each own object, the queries that hold it and that a row alone decides;
-    where all objects are kept nobody reads it. `newest` is the newest time of the stream.
+    `own` are its own objects, `others` the focal objects that other shards own. `newest` is the
+    newest time of the stream. Retention takes all own objects in the order in which they came: a
+    *place* is a number in that order.
     """
 
     def __init__(self, stream: Stream):
@@ -28,56 +42,66 @@ class Objects:
     def clear(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
         self.stream = stream
-        self.rows = self.others = self.no_rows()
-        self.held: Integers = np.empty(0, np.int64)
-        # Not known after a restore from a state that did not count.
+        self.own = ObjectTable(stream, ordered=stream.retention is not None)
+        self.others = ObjectTable(stream)
+        # Whether the next state has to be a whole one.
+        self._is_new = True
+        # Not known after a restore from a state that did not count who holds objects.
         self.is_held_known = True
         self.newest: int | None = None
 
     def __len__(self) -> int:
-        return int(self.rows.num_rows)
+        return len(self.own)
 
     def no_rows(self) -> pa.Table:
         """A table of the stream's columns without rows."""
         return row_schema(self.stream).empty_table()
 
+    # --- all own objects, by their places
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows of own objects."""
+        return self.own.rows()
+
     def columns(self) -> Columns:
         """The rows of own objects, for conditions."""
-        return Columns(self.rows, self.stream)
+        return self.own.columns()
 
     def ids(self) -> pa.Array:
         """The ids of own objects."""
-        return self.rows[self.stream.object].combine_chunks()
+        return self.own.take_ids(self.own.places())
 
-    def every_row(self) -> pa.Table:
-        """The rows of own objects, and then those of others."""
-        return pa.concat_tables([self.rows, self.others])
+    @property
+    def held(self) -> Integers:
+        """How many queries hold each own object."""
+        return self.own.held[self.own.places()]
 
     @property
     def nbytes(self) -> int:
         """The bytes of own rows."""
         return int(self.rows.nbytes)
 
-    # --- changes
-
-    def replace(self, rows: pa.Table, others: pa.Table, held: Integers, newest: int | None) -> None:
-        """After a batch: all objects, by how many queries they are held, and the newest time."""
-        self.rows, self.others, self.held, self.newest = rows, others, held, newest
+    def set_held(self, held: Integers) -> None:
+        """So many queries hold each own object now."""
+        self.own.held[self.own.places()] = held
+        self.is_held_known = True
 
     def keep(self, kept: Mask) -> None:
         """Keep these of the own objects."""
-        self.rows, self.held = self.rows.filter(pa.array(kept)), self.held[kept]
+        self.own.remove(self.own.places()[~kept])
 
-    def add(self, rows: pa.Table, held: Integers) -> None:
-        """More own objects, each held by so many queries."""
-        self.rows = pa.concat_tables([self.rows, rows])
-        self.held = np.concatenate([self.held, held])
-
-    def set_held(self, held: Integers) -> None:
-        """So many queries hold each own object now."""
-        self.held, self.is_held_known = held, True
+    def add(self, rows: pa.Table, held: Integers) -> Integers:
+        """The slots of more own objects, each held by so many queries."""
+        slots = self.own.add(rows)
+        self.own.held[slots] = held
+        return slots
 
     # --- state
+
+    def every_row(self) -> pa.Table:
+        """The rows of own objects, and then those of others."""
+        return pa.concat_tables([self.rows, self.others.rows()])
 
     def held_table(self) -> pa.Table:
         """How many queries hold each own object, for a state."""
@@ -85,10 +109,77 @@ class Objects:
 
     def take_over(self, every: pa.Table, others: int, newest: int | None) -> None:
         """The objects of a state, the last of which are others'. Who holds them is not known."""
-        own = every.num_rows - others
-        self.rows, self.others, self.newest = every.slice(0, own), every.slice(own), newest
-        self.held, self.is_held_known = np.ones(own, np.int64), False
+        count = every.num_rows - others
+        slots = self.own.add(every.slice(0, count))
+        self.own.held[slots] = 1
+        self.others.add(every.slice(count))
+        self.newest, self.is_held_known = newest, False
+
+    def touched(self) -> TouchedObjects | None:
+        """What changed since this was last called; None if all may have. Where retention keeps some
+        objects only, a state is always a whole one, because it has the order of objects in it."""
+        own, others = self.own.touched(), self.others.touched()
+        is_new, self._is_new = self._is_new, False
+        whole = is_new or self.stream.retention is not None
+        return None if whole else TouchedObjects(own, others)
+
+    def delta(self, touched: Sequence[TouchedObjects]) -> list[pa.Table]:
+        """What touched objects are now, for `apply`."""
+        tables = []
+        for table, parts in (
+            (self.own, [of.own for of in touched]),
+            (self.others, [of.others for of in touched]),
+        ):
+            rows, gone = table.delta(parts)
+            tables += [rows, pa.table({"id": gone})]
+        return tables
+
+    def apply(self, tables: Sequence[pa.Table], newest: int | None) -> TouchedObjects:
+        """Take over a delta: what it touched."""
+        rows, gone, other_rows, other_gone = tables
+        self.newest = newest
+        return TouchedObjects(
+            self.own.apply(rows, gone["id"].combine_chunks()),
+            self.others.apply(other_rows, other_gone["id"].combine_chunks()),
+        )
 
     def take_over_held(self, table: pa.Table) -> None:
         """The counts of a state that has them."""
         self.set_held(table["held"].to_numpy().astype(np.int64))
+
+
+class RowSource(NamedTuple):
+    """Rows by their references: `s` is the latest row of the own object in slot s, `-2 - s` that of
+    the object in slot s of the others, `WORKING + i` row i of `working`; -1 is nobody's.
+
+    Objects that do not report in a batch are thereby never copied for it.
+    """
+
+    objects: Objects
+    working: pa.Table
+
+    def take(self, references: Integers) -> pa.Table:
+        """The rows of references that are sorted, none of which is -1."""
+        first, last = np.searchsorted(references, [0, WORKING])
+        parts = (
+            self.objects.others.take(-2 - references[:first]) if first else None,
+            self.objects.own.take(references[first:last]) if last > first else None,
+            self.working.take(pa.array(references[last:] - WORKING)),
+        )
+        return pa.concat_tables([part for part in parts if part is not None])
+
+    def with_rows(self, references: Integers) -> tuple[pa.Table, Integers]:
+        """The working rows and, after them, the other rows that these references mean; and where
+        each reference is there."""
+        places = references - WORKING
+        outside = np.flatnonzero(places < 0)
+        if not len(outside):
+            return self.working, places
+        used, where = np.unique(references[outside], return_inverse=True)
+        places[outside] = self.working.num_rows + where
+        return pa.concat_tables([self.working, self.take(used)]), places
+
+
+def other_references(slots: Integers) -> Integers:
+    """The references of the latest rows of others' objects."""
+    return -2 - slots

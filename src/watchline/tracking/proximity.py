@@ -15,7 +15,7 @@ from watchline.kernels.arrays import Integers, Mask, Small
 from watchline.matching import is_among
 from watchline.proximity import Events
 from watchline.rows import Columns
-from watchline.tracking.objects import Objects
+from watchline.tracking.objects import WORKING, Objects, RowSource
 from watchline.tracking.queries import Step
 from watchline.tracking.retention.shrinking import Shrinkage
 from watchline.tracking.row_operator import Memberships, ProximityChanges, RowOperator, points_of
@@ -99,14 +99,14 @@ class ProximityQueries:
     # --- who looks at whom
 
     def looking(
-        self, columns: Columns, slots: Small | None, whole: bool = False
+        self, columns: Columns, seats: Small | None, whole: bool = False
     ) -> tuple[Integers, pa.Array, Mask]:
         """Rows, the queries that look at each, and whether it is in the answer; or in that of a
-        query with its whole region. Without slots, of objects that are not here: as if they
+        query with its whole region. Without seats, of objects that are not here: as if they
         were."""
         if self._operator is None:
             return np.empty(0, np.int64), pa.array([], pa.string()), np.empty(0, np.bool_)
-        return self._operator.looking(columns, slots, whole)
+        return self._operator.looking(columns, seats, whole)
 
     def names(self) -> Iterable[str]:
         """The ids of all these queries."""
@@ -123,78 +123,76 @@ class ProximityQueries:
     def looks(self) -> Integers:
         """How many of these queries look at each object."""
         n = len(self._objects)
-        return np.zeros(n, np.int64) if self._operator is None else self._operator.refs()
+        return np.zeros(n, np.int64) if self._operator is None else self._operator.refs(self.seats)
 
     def is_followed(self) -> Mask:
         """Which objects some query moves with."""
-        n = len(self._objects)
-        return np.zeros(n, np.bool_) if self._operator is None else self._operator.is_followed()
+        if self._operator is None:
+            return np.zeros(len(self._objects), np.bool_)
+        return self._operator.is_followed(self.seats)
 
     def would_look(self, shrinkage: Shrinkage) -> Mask:
         """Which objects some query would look at, or move with, if queries had these sizes."""
         if self._operator is None:
             return np.zeros(len(self._objects), np.bool_)
         other = self._built(shrinkage)
-        looked: Mask = (other.refs() > 0) | other.is_followed()
+        seats = other.seats_at(self._objects.own.places())
+        looked: Mask = (other.refs(seats) > 0) | other.is_followed(seats)
         return looked
 
     # --- objects that come and go outside of batches
 
     @property
-    def slots(self) -> Small:
-        """The slots of all objects."""
-        return np.empty(0, np.int32) if self._operator is None else self._operator.slots
+    def seats(self) -> Small:
+        """The seats of all objects, by their places."""
+        if self._operator is None:
+            return np.empty(0, np.int32)
+        return self._operator.seats_at(self._objects.own.places())
 
-    def slots_at(self, places: Integers) -> Small:
-        """The slots of the objects at these places."""
-        return self.slots if self._operator is None else self.slots[places]
+    def seats_at(self, places: Integers) -> Small:
+        """The seats of the objects at these places."""
+        return self.seats if self._operator is None else self.seats[places]
 
     def enrol(self, rows: pa.Table) -> Small:
-        """The slots of objects that come back."""
+        """The seats of objects that come back."""
         if self._operator is None:
             return np.empty(0, np.int32)
         return self._operator.enrol(rows[self._objects.stream.object].combine_chunks(), True)
 
     def exchange(
-        self, kind: int, rows: pa.Table, places: Integers, slots: Small, held: Integers
+        self, kind: int, rows: pa.Table, seats: Small, held: Integers
     ) -> ProximityChanges | None:
         """What answers do when the objects of these rows come or go, one after the other; `held` is
         by how many more queries each is held elsewhere."""
-        operator, n = self._operator, len(places)
+        operator, n = self._operator, rows.num_rows
         if operator is None:
             return None
         stream, now = self._objects.stream, self._objects.newest or 0
-        mine = Columns(rows, stream).take(places)
+        mine = Columns(rows, stream)
         events = Events(
             np.full(n, kind, np.int8),
             np.full(n, now),
-            slots.astype(np.int64),
+            seats.astype(np.int64),
             points_of(mine, stream),
-            places,
+            WORKING + np.arange(n),
             *operator.filter_columns(mine),
             held,
         )
-        return operator.run(events, rows, now)
+        return operator.run(events, RowSource(self._objects, rows), now)
 
-    def add(self, slots: Small) -> None:
-        """Objects with these slots stand after the others."""
+    def add(self, slots: Integers, seats: Small) -> None:
+        """Objects that came back have these slots and seats."""
         if self._operator is not None:
-            every = np.concatenate([self._operator.slots, slots])
-            self._operator.slots = every.astype(np.int32)
+            nobody = np.empty(0, np.int64), np.empty(0, np.int32)
+            self._operator.settle((slots, seats), nobody, seats[:0])
 
     def keep(self, kept: Mask) -> Mask:
         """Keep these objects, unless the operator let them go meanwhile: which are kept."""
-        operator = self._operator
-        if operator is None:
-            return kept
-        slots = operator.slots
-        kept = kept & operator.is_here(slots)
-        operator.settle(slots[kept], slots[~kept], operator.other_slots)
-        return kept
+        return kept if self._operator is None else self._operator.keep(self.seats, kept)
 
     def hold(self, held: Integers) -> Mask:
         """After a version: so many queries elsewhere hold each object. Which objects are kept."""
-        return held > 0 if self._operator is None else self._operator.hold(held)
+        return held > 0 if self._operator is None else self._operator.hold(self.seats, held)
 
     # --- sizes
 

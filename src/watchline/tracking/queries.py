@@ -38,6 +38,8 @@ class Step:
     version: int
     dropped: frozenset[str]
     gone: tuple[ChangePlan, ...]
+    # Of the queries gone, those that would have ended by themselves.
+    terms: dict[str, Term]
     came: ChangePlan
     # The stream itself was dropped, or declared anew as that of `came`.
     reset: bool
@@ -126,7 +128,9 @@ class ChangeQueries:
         self._forget_facts()
 
     def _follow(self, commit: Commit) -> None:
-        gone = self.among(sorted(commit.dropped)) if commit.dropped else ()
+        dropped = sorted(commit.dropped)
+        gone = self.among(dropped) if dropped else ()
+        terms = self._terms_among(dropped) if dropped else {}
         declared = any(stream.name == self._plan.name for stream in commit.streams)
         if declared:
             self._plan.build(commit.version)
@@ -135,7 +139,7 @@ class ChangeQueries:
             # Where there is no stream any more there are no queries; its declaration stays known.
             came = self._plan.take(commit)
         reset = declared or self._plan.name in commit.dropped_streams
-        self._steps[commit.version] = Step(commit.version, commit.dropped, gone, came, reset)
+        self._steps[commit.version] = Step(commit.version, commit.dropped, gone, terms, came, reset)
         self._steps.pop(commit.version - STEPS, None)
         self._forget_facts()
 
@@ -166,8 +170,16 @@ class ChangeQueries:
         for step in reversed(self.steps(version, self.version)):
             for query_id in terms_of(step.came.plan):
                 terms.pop(query_id, None)
-            gone = (terms_of(part.plan).items() for part in step.gone)
-            terms |= {name: term for part in gone for name, term in part if name in step.dropped}
+            terms |= step.terms
+        return terms
+
+    def _terms_among(self, ids: list[str]) -> dict[str, Term]:
+        """The terms of the living queries of these ids. A plan also has queries that are dead."""
+        terms: dict[str, Term] = {}
+        for plan, numbers in self._plan.among(pa.array(ids, pa.string())):
+            living = np.zeros(len(plan.plan), np.bool_)
+            living[numbers] = True
+            terms |= terms_of(plan.plan, living)
         return terms
 
     def used(self) -> frozenset[str]:

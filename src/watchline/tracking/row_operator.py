@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Doubles, Integers, Small
+from watchline.kernels.buffers import longer_with
 from watchline.model import Stream
 from watchline.proximity import (
     ADD,
@@ -32,12 +33,14 @@ from watchline.proximity import (
 )
 from watchline.rows import Columns, mask_of
 from watchline.tracking.filters import FilterColumns, Filters, stacked
-from watchline.tracking.objects import Objects
+from watchline.tracking.objects import WORKING, Objects, RowSource, other_references
 from watchline.tracking.retention.shrinking import Shrinkage
 from watchline.tracking.timeline.format import Timeline
 from watchline.tracking.timeline.writer import BEGIN, TimelineEvents, TimelineWriter
 
 SECOND = 1_000_000
+# Slots of objects in a table of the tracker, and their seats in the operator.
+Seated = tuple[Integers, Small]
 # Queries that wait: for which roles, and since when a report counts.
 Waiting = Mapping[str, tuple[int, int]]
 
@@ -63,7 +66,7 @@ class _KindChanges(NamedTuple):
     """In a step: its event, the rows; ids that were not ranked and have a line, or have one now."""
 
     event: int
-    rows: pa.Table
+    rows: RowSource
     known: set[str]
     began: set[str]
 
@@ -71,7 +74,9 @@ class _KindChanges(NamedTuple):
 class RowOperator:
     """The moving and nearest-neighbour queries of a tracker, and its objects as these see them.
 
-    `slots` are of the tracker's objects, `other_slots` of focal objects that other shards own.
+    The operator calls the place of an object its slot; here that is a *seat*, since the tracker's
+    tables have slots of their own. `seats` are those of the tracker's objects by slot, and
+    `other_seats` those of focal objects that other shards own.
     """
 
     def __init__(self, stream: Stream, parts: int, shrinkage: Shrinkage):
@@ -79,8 +84,8 @@ class RowOperator:
         significant = stream.retention is not None
         self._operator = Operator(object_type(stream), parts > 1, significant=significant)
         self._filters = Filters(stream)
-        self.slots: Small = np.empty(0, np.int32)
-        self.other_slots: Small = np.empty(0, np.int32)
+        self.seats: Small = np.empty(0, np.int32)
+        self.other_seats: Small = np.empty(0, np.int32)
         self._names: pa.Array | None = None
         self._focals: dict[str, tuple[Any, Any]] = {}
         # Where there are several parts: what nearest neighbours did since the last timeline.
@@ -110,20 +115,32 @@ class RowOperator:
         return made
 
     def _seat(self, objects: Objects) -> None:
-        """All objects have slots, and stand where their rows say."""
+        """All objects have seats, and are where their rows say."""
         stream, operator = self._stream, self._operator
-        own, foreign = objects.columns(), Columns(objects.others, stream)
-        self.slots = operator.enrol(objects.ids(), np.ones(len(own), np.bool_))
-        self.other_slots = operator.enrol(
-            _ids(objects.others, stream), np.zeros(len(foreign), np.bool_)
+        tables = (objects.own, objects.others)
+        own, foreign = (table.columns() for table in tables)
+        slots, other_slots = (table.places() for table in tables)
+        seats = operator.enrol(objects.ids(), np.ones(len(own), np.bool_))
+        other_seats = operator.enrol(
+            objects.others.take_ids(other_slots), np.zeros(len(foreign), np.bool_)
         )
+        self._take_seats((slots, seats), (other_slots, other_seats))
         operator.seat(
-            np.concatenate([self.slots, self.other_slots]),
+            np.concatenate([seats, other_seats]),
             np.concatenate([points_of(own, stream), points_of(foreign, stream)]),
-            np.arange(len(own) + len(foreign)),
+            np.concatenate([slots, other_references(other_slots)]),
             *stacked([self._filters.columns_of(own), self._filters.columns_of(foreign)]),
             held=np.append(objects.held, np.zeros(len(foreign), np.int64)),
         )
+
+    def _take_seats(self, own: Seated, others: Seated) -> None:
+        """Note the seats of objects by their slots."""
+        self.seats = _noted(self.seats, *own)
+        self.other_seats = _noted(self.other_seats, *others)
+
+    def seats_at(self, slots: Integers) -> Small:
+        """The seats of own objects."""
+        return self.seats[slots]
 
     def __len__(self) -> int:
         return len(self._operator)
@@ -148,13 +165,10 @@ class RowOperator:
         objects: Objects,
     ) -> AnswerChanges:
         """Register queries whose filters are known; what is in their answers."""
-        known = pa.concat_arrays([objects.ids(), _ids(objects.others, self._stream)])
-        slots = np.concatenate([self.slots, self.other_slots, [-1]]).astype(np.int32)
-        focals = []
-        for ids in moving.focals:
-            places = pc.fill_null(pc.index_in(ids, value_set=known), -1).to_numpy()
-            places = np.where(mask_of(ids.is_null()), -1, places)
-            focals.append(self._operator.focal_slots(ids, slots[places.astype(np.int64)]))
+        known = [self._known(ids, objects) for ids in moving.focals]
+        focals = [
+            self._operator.focal_slots(*pair) for pair in zip(moving.focals, known, strict=True)
+        ]
         named = zip(*(ids.to_pylist() for ids in moving.focals), strict=True)
         self._focals.update(zip(moving.ids.to_pylist(), named, strict=True))
         self._names = None
@@ -172,13 +186,22 @@ class RowOperator:
         )
         return self._operator.open(numbers)
 
+    def _known(self, ids: pa.Array, objects: Objects) -> Small:
+        """The seats of these objects, -1 for NULL and for objects that are not known."""
+        found = np.full(len(ids), -1, np.int32)
+        named = ~mask_of(ids.is_null())
+        for table, seats in ((objects.others, self.other_seats), (objects.own, self.seats)):
+            slots = np.where(named, table.find(ids), -1)
+            found[slots >= 0] = seats[slots[slots >= 0]]
+        return found
+
     # --- versions
 
     def step(
         self, version: int, dropped: Iterable[str], came: Moving, objects: Objects
     ) -> tuple[Memberships, Memberships]:
         """Drop these queries and register those: who was in their answers, and who is now."""
-        rows, newest = objects.every_row(), objects.newest
+        rows, newest = RowSource(objects, objects.no_rows()), objects.newest
         writer = self._opened(rows)
         event = writer.add_version(version, newest) if writer else 0
         if writer:
@@ -190,9 +213,7 @@ class RowOperator:
         old = self._memberships(self._leave(gone), event, rows)
         filters, new = self._filters.acquire(came, self._operator.selectivity(came))
         if new:
-            columns = self._filters.columns_of(Columns(rows, self._stream))
-            self._operator.set_lines(np.concatenate([self.slots, self.other_slots]), *columns)
-            self._operator.set_terms(*self._filters.terms())
+            self._read_again(objects)
         since = np.full(len(came), FIRST if newest is None else newest)
         opened = self._enter(came, filters, _waits(came, heard), since, objects)
         if writer:
@@ -200,6 +221,14 @@ class RowOperator:
             centres = np.concatenate([nearest.k[:, np.newaxis], nearest.centre], axis=1)
             writer.register(nearest.ids.to_pylist(), centres)
         return old, self._memberships(opened, event, rows)
+
+    def _read_again(self, objects: Objects) -> None:
+        """There are new filters: all objects are asked for what these need."""
+        tables = ((objects.own, self.seats), (objects.others, self.other_seats))
+        seats = [of[table.places()] for table, of in tables]
+        columns = [self._filters.columns_of(table.columns()) for table, _ in tables]
+        self._operator.set_lines(np.concatenate(seats), *stacked(columns))
+        self._operator.set_terms(*self._filters.terms())
 
     def _heard(self, names: list[str]) -> dict[str, set[Any]]:
         """The focal objects that each of these queries has heard of; a query that replaces it has
@@ -255,7 +284,7 @@ class RowOperator:
             del self._focals[name]
         return changes
 
-    def _memberships(self, changes: AnswerChanges, event: int, rows: pa.Table) -> Memberships:
+    def _memberships(self, changes: AnswerChanges, event: int, rows: RowSource) -> Memberships:
         """Who is in answers after one event; the k nearest go to the timeline, if there is one."""
         changes = changes._replace(event=np.full(len(changes.event), event))
         if self._writer is not None:
@@ -264,13 +293,13 @@ class RowOperator:
             changes = changes.where(~ranked)
         return Memberships(changes.row, self._ids(changes.query))
 
-    def _opened(self, rows: pa.Table) -> TimelineWriter | None:
+    def _opened(self, rows: RowSource) -> TimelineWriter | None:
         """The timeline, which begins with how things are now if the last one was finished."""
         if self._parts > 1 and self._writer is None:
             self._writer = TimelineWriter(self._operator, rows)
         return self._writer
 
-    def _record(self, writer: TimelineWriter, changes: AnswerChanges, rows: pa.Table) -> None:
+    def _record(self, writer: TimelineWriter, changes: AnswerChanges, rows: RowSource) -> None:
         """What nearest neighbours did, into the timeline."""
         numbers, places = np.unique(changes.query, return_inverse=True)
         lines = writer.lines(self._ids(numbers).to_pylist())
@@ -304,7 +333,7 @@ class RowOperator:
         """What filters need of rows."""
         return self._filters.columns_of(columns)
 
-    def run(self, events: Events, rows: pa.Table, before: int | None) -> ProximityChanges:
+    def run(self, events: Events, rows: RowSource, before: int | None) -> ProximityChanges:
         """What these events do; `before` is the newest time of the stream before them."""
         ended = events.who[events.kind == END]
         names = [self._operator.ids[q] for q in ended.tolist()]
@@ -324,7 +353,7 @@ class RowOperator:
         return ProximityChanges(told.event, self._ids(told.query), told.what, told.row, fresh)
 
     def _timeline_events(
-        self, events: Events, meant: Integers, rows: pa.Table, before: int | None
+        self, events: Events, meant: Integers, rows: RowSource, before: int | None
     ) -> TimelineEvents:
         """Those events that are meant, as all parts know them."""
         kind, time, who = events.kind.astype(np.int64), events.time, events.who
@@ -333,24 +362,25 @@ class RowOperator:
         # Rows of one object at one moment are counted.
         firsts = np.maximum.accumulate(np.where(same, 0, np.arange(len(kind))))
         place = (np.arange(len(kind)) - firsts)[meant]
-        row, time, kind = events.row[meant], time[meant], kind[meant]
+        row, time, kind = events.row[meant] - WORKING, time[meant], kind[meant]
         newest = time if before is None else np.maximum(time, before)
-        ids = _ids(rows, self._stream).take(pa.array(row, mask=row < 0))
+        ids = rows.working[self._stream.object].combine_chunks()
+        ids = ids.take(pa.array(row, mask=row < 0))
         return TimelineEvents(time, kind, ids, np.where(kind == END, 0, place), newest)
-
-    def place_others(self, before: int) -> None:
-        """The rows of the others' objects come after so many."""
-        self._operator.set_rows(self.other_slots, before + np.arange(len(self.other_slots)))
 
     def number(self, name: str) -> int:
         """The number of a query in the operator."""
         return self._operator.numbers[name]
 
-    def hold(self, held: Integers) -> npt.NDArray[np.bool_]:
+    def hold(self, seats: Small, held: Integers) -> npt.NDArray[np.bool_]:
         """After a version: so many queries elsewhere hold each object. Which objects are kept."""
-        self._operator.hold(self.slots, held)
-        kept = self._operator.is_here(self.slots)
-        self.settle(self.slots[kept], self.slots[~kept], self.other_slots)
+        self._operator.hold(seats, held)
+        return self.keep(seats, np.ones(len(seats), np.bool_))
+
+    def keep(self, seats: Small, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Keep these objects, unless they were let go meanwhile: which are kept."""
+        kept = kept & self._operator.is_here(seats)
+        self._operator.discharge(seats[~kept])
         return kept
 
     def looking(
@@ -370,13 +400,13 @@ class RowOperator:
         counts = self._operator.centres(numbers)[:, 0].astype(np.int64).tolist()
         return {self._operator.ids[q]: k for q, k in zip(numbers.tolist(), counts, strict=True)}
 
-    def refs(self) -> Integers:
+    def refs(self, seats: Small) -> Integers:
         """How many of these queries look at each object."""
-        return self._operator.refs(self.slots).astype(np.int64)
+        return self._operator.refs(seats).astype(np.int64)
 
-    def is_followed(self) -> npt.NDArray[np.bool_]:
+    def is_followed(self, seats: Small) -> npt.NDArray[np.bool_]:
         """Which objects some query moves with."""
-        return self._operator.is_followed(self.slots)
+        return self._operator.is_followed(seats)
 
     @property
     def entry_bytes(self) -> int:
@@ -392,11 +422,22 @@ class RowOperator:
         """Which of these slots have an object that is kept."""
         return self._operator.is_here(slots)
 
-    def settle(self, kept: Small, gone: Small, others: Small) -> None:
-        """After a batch: the slots of the objects that are left, and of those that are not."""
-        self.slots, self.other_slots = kept, others
+    def settle(self, own: Seated, others: Seated, gone: Small) -> None:
+        """After a batch: slots and seats of its objects that are left, and the seats of those that
+        are not. Changes show the rows in these slots from now on."""
         self._operator.discharge(gone)
-        self._operator.set_rows(np.concatenate([kept, others]), np.arange(len(kept) + len(others)))
+        self._take_seats(own, others)
+        self._operator.set_rows(own[1], own[0])
+        self._operator.set_rows(others[1], other_references(others[0]))
+
+
+def _noted(seats: Small, slots: Integers, those: Small) -> Small:
+    """With these seats at these slots."""
+    room = int(slots.max(initial=-1)) + 1
+    if room > len(seats):
+        seats = longer_with(seats, max(2 * len(seats), room), 0)
+    seats[slots] = those
+    return seats
 
 
 def caches_of(
@@ -440,10 +481,6 @@ def _waits(came: Moving, heard: Mapping[str, set[Any]]) -> Integers:
             if focal is not None and focal not in heard.get(name, ()):
                 waits[i] |= 1 << role
     return waits
-
-
-def _ids(table: pa.Table, stream: Stream) -> pa.Array:
-    return table[stream.object].combine_chunks()
 
 
 def _without(sides: Sequence[Memberships], ids: pa.Array) -> list[Memberships]:

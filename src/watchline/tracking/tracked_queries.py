@@ -22,22 +22,23 @@ class TrackedQueries:
         self.lives = Lives(shared.terms(self.version), shared.moving(self.version))
         self.shrinkage = WHOLE
         self._shrunk: ChangeQueries | None = None
+        self._have_moving: bool | None = None
 
     def follow(self, shared: ChangeQueries) -> None:
         """Take the queries from elsewhere, at this version or ahead of it."""
-        self.shared, self._shrunk = shared, None
+        self.shared, self._shrunk, self._have_moving = shared, None, None
 
     def take_over(
         self, version: int, births: dict[str, int | None], waiting: dict[str, list[int]]
     ) -> None:
         """The version and lives of a state; the shared queries may be ahead of it."""
         self.reach(version)
-        self.lives.terms, self.lives.births = self.shared.terms(version), births
+        self.lives.resume(self.shared.terms(version), births)
         self.lives.waiting = {name: (bits, since) for name, (bits, since) in waiting.items()}
 
     def reach(self, version: int) -> None:
         """The tracker has followed the catalog to this version."""
-        self.version, self._shrunk = version, None
+        self.version, self._shrunk, self._have_moving = version, None, None
 
     def resize(self, shrinkage: Shrinkage) -> None:
         """All queries have these sizes from now on."""
@@ -62,7 +63,9 @@ class TrackedQueries:
 
     def have_moving(self) -> bool:
         """Whether there are queries that move or rank, alive or not."""
-        return any(map(len, self.shared.moving(self.version)))
+        if self._have_moving is None:
+            self._have_moving = any(map(len, self.shared.moving(self.version)))
+        return self._have_moving
 
     def least_accuracies(self) -> dict[str, float]:
         """The living queries with a least accuracy, and which."""

@@ -8,7 +8,7 @@ rows decide them.
 A batch is one pass of columns: rows are put in order, each becomes a *move* from the object's row
 before it, time-outs become moves to nowhere, and the queries say which of them a move enters and
 leaves. Queries that move with an object or rank by distance see the same moves one by one, in the
-order of time. Cost: the rows, what they cross, and one copy of the objects.
+order of time. Cost: the rows and what they cross, however many objects are known.
 
 A tracker may be one of several parts. Then it has its own objects, and of the others only those
 that some query moves with; and of nearest neighbours it gives a timeline, which a merge of all
@@ -18,6 +18,7 @@ parts needs.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -27,13 +28,13 @@ import pyarrow as pa
 from watchline.catalog import Call, CatalogLike, opened_catalog, warn_unanswered
 from watchline.clock import Clock, checked_clock, micros_now
 from watchline.errors import InvalidState, UnknownVersion
-from watchline.kernels.arrays import Doubles
+from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Emit, Keep, Stream
 from watchline.rows import AcceptedRows, Rejects, Rows, accepted, change_schema, times_of
 from watchline.rows import blob as blobs
 from watchline.tracking.answers import Answers
 from watchline.tracking.batch import ProcessedBatch, TimeSpan
-from watchline.tracking.objects import Objects
+from watchline.tracking.objects import Objects, TouchedObjects
 from watchline.tracking.proximity import ProximityQueries
 from watchline.tracking.queries import STEPS, ChangeQueries, Step
 from watchline.tracking.retention.object_retention import ObjectRetention
@@ -70,6 +71,8 @@ class Tracker:
 
     # None where the rows were checked before they came here.
     _clock: Clock | None
+    # What each delta of the state touched that the tracker was made from.
+    replayed: list[TouchedObjects]
 
     def __init__(
         self,
@@ -109,6 +112,7 @@ class Tracker:
         self._counts: Counter[str] = Counter()
         self._rejects: Rejects = Counter()
         self._early: Timeline | None = None
+        self.replayed = []
         self._objects = Objects(keep.of(queries.stream))
         self._queries = TrackedQueries(queries)
         self._proximity = ProximityQueries(self._objects, self._queries, parts)
@@ -161,23 +165,36 @@ class Tracker:
         if span is None:
             span = _span_of(good)
         others = self._others(foreign)
-        batch, reports = self._retention.set_aside(good.table)
+        if self._retention.is_idle:
+            changes = self._committed(self._processed(good.table, others, span))
+        else:
+            changes = self._retained(good.table, others, span)
+        self._rejects += rejects
+        self._counts["rows"] += rows.num_rows
+        self._counts["rejected"] += rejects.total()
+        return self._counted(changes)
+
+    def _committed(self, done: ProcessedBatch) -> pa.Table:
+        """Take over what a batch did: its changes."""
+        done.commit()
+        self._proximity.note_waiting()
+        self._counts["too_fast"] += done.too_fast
+        self._counts["late"] += done.late
+        return done.changes
+
+    def _retained(self, rows: pa.Table, others: pa.Table, span: TimeSpan | None) -> pa.Table:
+        """The changes of a batch where some objects may not be kept."""
+        batch, reports = self._retention.set_aside(rows)
         given_up = self._retention.given_up
         shadows, batch, late = given_up.shadows.met(batch, self.stream)
         before = self.newest
         done = self._processed(batch, others, span)
-        self._rejects += rejects
-        self._counts["rows"] += rows.num_rows
-        self._counts["rejected"] += rejects.total()
-        self._counts["too_fast"] += done.too_fast
-        self._objects.replace(done.objects, done.others, done.held, done.newest)
-        self._queries.lives.births = done.births
-        self._proximity.note_waiting()
+        changes = self._committed(done)
         given_up.shadows = shadows
-        self._counts["late"] += done.late + late + self._retention.hear(reports, before)
+        self._counts["late"] += late + self._retention.hear(reports, before)
         self._retention.let_go(done.let_go)
         relief = self._retention.relieve(done.came)
-        return self._counted(self._retention.without_refused(done.changes, relief))
+        return self._retention.without_refused(changes, relief)
 
     def _others(self, foreign: AcceptedRows | pa.Table | None) -> pa.Table:
         if foreign is None:
@@ -258,8 +275,8 @@ class Tracker:
 
     def _step(self, step: Step) -> pa.Table:
         """The changes that one version causes."""
-        columns, lives = self._objects.columns(), self._queries.lives
-        gone = [self._answers.members_of(part, columns) for part in step.gone]
+        lives = self._queries.lives
+        gone = [self._answers.members_of(part) for part in step.gone]
         # The operator knows the queries of before.
         self._proximity.operator()
         lives.drop(step.dropped)
@@ -269,17 +286,24 @@ class Tracker:
         self._retention.given_up.forgotten.drop(step.dropped)
         if step.reset:
             return self._reset(step, [*gone, *left])
-        came = self._answers.members_of(step.came, columns)
-        held = self._objects.held.copy()
-        for members, more in (*((part, -1) for part in gone), (came, 1)):
-            held += more * np.bincount(members.rows, minlength=len(held))
+        came = self._answers.members_of(step.came)
+        held = None if self.stream.retention is None else self._held_after(gone, came)
         old, new, more = self._proximity.divert(
             [*gone, *left], [*entered, came], step.came.plan.ids
         )
         self._counts["answers"] += more
         changes = self._answers.difference(old, new)
-        self._retention.hold(held)
+        if held is not None:
+            self._retention.hold(held)
         return changes
+
+    def _held_after(self, gone: list[Memberships], came: Memberships) -> Integers:
+        """How many queries hold each object, by its place, without some answers and with others."""
+        table = self._objects.own
+        held = table.held.copy()
+        for members, more in (*((part, -1) for part in gone), (came, 1)):
+            held += more * np.bincount(members.rows, minlength=len(held))
+        return held[table.places()]
 
     def _reset(self, step: Step, old: list[Memberships]) -> pa.Table:
         """The stream was dropped or declared anew: all answers close, and no objects are left."""
@@ -298,24 +322,37 @@ class Tracker:
 
     def snapshot(self) -> bytes:
         """The state as bytes, for `restore`."""
-        objects, lives = self._objects, self._queries.lives
-        head = {
+        head = self._head()
+        tables = [self._objects.every_row()]
+        if self.stream.retention is not None:
+            more, shadows = self._retention.packed()
+            head |= more
+            tables += [self._objects.held_table(), *shadows]
+        return blobs.pack(head, tables)
+
+    def _head(self) -> dict[str, Any]:
+        """What a state has beside the objects."""
+        lives = self._queries.lives
+        return {
             "stream": repr(self.stream),
             "catalog": self.identity,
             "version": self.version,
             "newest": self.newest,
             "births": lives.births,
             "waiting": lives.waiting,
-            "others": objects.others.num_rows,
-            "counts": dict(self._counts),
-            "rejects": dict(self._rejects),
+            "others": len(self._objects.others),
+            "counts": dict(sorted(self._counts.items())),
+            "rejects": dict(sorted(self._rejects.items())),
         }
-        tables = [objects.every_row()]
-        if self.stream.retention is not None:
-            more, shadows = self._retention.packed()
-            head |= more
-            tables += [objects.held_table(), *shadows]
-        return blobs.pack(head, tables)
+
+    def touched(self) -> TouchedObjects | None:
+        """The objects that changed since this was last called; None if only a snapshot can say."""
+        return self._objects.touched()
+
+    def delta(self, touched: Sequence[TouchedObjects]) -> bytes:
+        """What changed, as bytes: a snapshot of before, and this, are a state of now. Its size
+        follows the touched objects and the queries that end by themselves or wait."""
+        return blobs.pack(self._head(), self._objects.delta(touched), blobs.DELTA)
 
     @classmethod
     def restore(
@@ -348,6 +385,9 @@ class Tracker:
         # Where the stream was declared anew since then, the objects are of the stream as it was.
         tracker._forget(replace(saved.stream, retention=queries.stream.retention))
         tracker._take_over(saved)
+        tracker.replayed = [
+            tracker._objects.apply(delta, saved.head["newest"]) for delta in saved.deltas
+        ]
         return tracker
 
     def _take_over(self, saved: Saved) -> None:
@@ -355,7 +395,7 @@ class Tracker:
         self._queries.take_over(head["version"], head["births"], head["waiting"])
         self._counts.update(head["counts"])
         self._rejects.update(head["rejects"])
-        objects.take_over(saved.objects, head["others"], head["newest"])
+        objects.take_over(saved.objects, saved.others, head["newest"])
         if self.stream.retention is None:
             # All are kept: nobody asks who holds them.
             objects.is_held_known = True
@@ -411,25 +451,33 @@ class Tracker:
 
 
 class Saved(NamedTuple):
-    """A snapshot that was read and found to be of a catalog and stream."""
+    """A snapshot and the deltas after it, which were read and found to be of a catalog and stream.
+    `head` is that of the last delta."""
 
     head: dict[str, Any]
     stream: Stream
     objects: pa.Table
+    # So many of the objects, the last ones, are other shards'.
+    others: int
     # Where only some objects are kept: by how many queries, and the shadows of others.
     more: list[pa.Table]
+    deltas: list[list[pa.Table]]
 
     @staticmethod
-    def of(blob: bytes, identity: str, stream: str) -> Saved:
-        """Read a snapshot; one of another catalog or stream is refused."""
-        head, (objects, *more) = blobs.unpack(blob)
-        if "stream" not in head:
-            raise InvalidState("the state is one of joins, not of a tracker")
-        blobs.check_catalog(head["catalog"], identity)
-        declared = blobs.stream_of(head["stream"])
+    def of(blob: bytes, identity: str, stream: str, deltas: Sequence[bytes] = ()) -> Saved:
+        """Read a snapshot and deltas; those of another catalog or stream are refused."""
+        first, (objects, *more) = blobs.unpack(blob)
+        later = [blobs.unpack(delta, (blobs.DELTA,)) for delta in deltas]
+        heads = [first, *(head for head, _ in later)]
+        for head in heads:
+            if "stream" not in head:
+                raise InvalidState("the state is one of joins, not of a tracker")
+            blobs.check_catalog(head["catalog"], identity)
+        declared = blobs.stream_of(heads[-1]["stream"])
         if declared.name != stream:
             raise InvalidState(f"the state belongs to stream {declared.name!r}, not to {stream!r}")
-        return Saved(head, declared, objects, more)
+        others, tables = first["others"], [tables for _, tables in later]
+        return Saved(heads[-1], declared, objects, others, more, tables)
 
 
 def _span_of(rows: AcceptedRows) -> TimeSpan | None:

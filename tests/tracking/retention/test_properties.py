@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import reference
-from tests.support.effort import examples
+from tests.support.effort import examples, seeds
 from tests.support.scripts import Played, Script
 from tests.tracking.test_moving_properties import Cut, crowd, ours, scripts
 
@@ -80,7 +80,7 @@ def test_changes_equal_the_oracle(
 
 @pytest.mark.parametrize("speed", SPEEDS)
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(range(3)))
 def test_changes_of_a_crowd_equal_the_oracle(seed: int, part: float, speed: float | None) -> None:
     kind, timeout, events = crowd(seed)
     both = Retained(kind, timeout, part, speed)
@@ -102,7 +102,7 @@ def test_cuts_change_nothing(
         cut.play(*event)
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", seeds(range(100, 106)))
 def test_cuts_of_a_crowd_change_nothing(seed: int) -> None:
     script = in_order(crowd(seed))
     cut = RetainedCut(script, random.Random(seed), PARTS[seed % 4], SPEEDS[seed % 3])

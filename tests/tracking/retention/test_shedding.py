@@ -745,7 +745,8 @@ def test_newcomers_are_looked_for_only_where_objects_are_shed() -> None:
         t.process(at((1, 1, 1)))
         parts = t._objects, t._queries, t._proximity.operator()
         done = ProcessedBatch(*parts, at((1, 2, 1), (2, 2, 1), second=1), t.no_rows(), None)
-        assert done.objects["id"].to_pylist() == [1, 2]
+        done.commit()
+        assert t._objects.rows["id"].to_pylist() == [1, 2]
         assert done.came.to_pylist() == came
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
-from tests.support.effort import examples
+from tests.support.effort import examples, seeds
 from tests.support.ledgers import Told
 from tests.support.scripts import FOREVER, Played, Row, Script, table
 from tests.tracking.retention.test_properties import PARTS, SPEEDS, Kept, in_order
@@ -128,7 +128,7 @@ def test_a_bound_on_objects(
 
 @pytest.mark.parametrize("what", ["OBJECTS", "QUERIES"])
 @pytest.mark.parametrize("bound", [1, 4, 9, 15])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(range(4)))
 def test_a_bound_on_the_objects_of_a_crowd(seed: int, bound: int, what: str) -> None:
     kind, timeout, events = in_order(crowd(seed))
     player = Bounded(kind, timeout, 1.0, SPEEDS[seed % 3], f"MAX OBJECTS {bound} SHED {what}")
@@ -192,7 +192,7 @@ def test_no_more_is_told_than_the_exact_run_tells(
 
 
 @pytest.mark.parametrize("bound", [1, 4, 9])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(range(4)))
 def test_no_more_is_told_of_a_crowd(seed: int, bound: int) -> None:
     kind, timeout, events = in_order(crowd(seed, knn=False))
     player = Counted(kind, timeout, 1.0, SPEEDS[seed % 3], bound)
@@ -201,7 +201,7 @@ def test_no_more_is_told_of_a_crowd(seed: int, bound: int) -> None:
     assert player.trackers[0].stats()["shed"] > 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(6)))
 def test_where_nothing_moves_nothing_is_told(seed: int) -> None:
     """Ranges, moving ranges and nearest neighbours: the same rows once more, and again."""
     kind, _, events = in_order(crowd(seed))
@@ -225,7 +225,7 @@ def test_where_nothing_moves_nothing_is_told(seed: int) -> None:
 
 @pytest.mark.parametrize("what", ["OBJECTS", "QUERIES"])
 @pytest.mark.parametrize("bound", [1, 3, 8])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(6)))
 def test_no_query_is_less_accurate_than_it_demands(seed: int, bound: int, what: str) -> None:
     """All queries are there before the first row, so that nothing is unknown to them."""
     kind, _, events = in_order(crowd(seed, knn=False))

@@ -280,6 +280,7 @@ def test_merged_is_the_ledger(kind: str, data: st.DataObject, shards: int, parts
         agree(ledger, versions, rows, parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "shards"), [("BIGINT", 1), ("STRING", 2), ("BIGINT", 7)])
 def test_many_objects_and_large_answers(kind: str, shards: int) -> None:
     """So many candidates that they are sorted, on a coarse grid: distances tie."""

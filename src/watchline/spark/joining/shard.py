@@ -3,7 +3,7 @@ queries that the hash of their ids deals to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -65,8 +65,12 @@ class JoinOperator:
     def reused(self, engine: JoinerEngine, saved: int, version: int) -> JoinerEngine | None:
         return engine if engine.joiner.streams == self.streams else None
 
-    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> JoinerEngine:
+    def resumed(
+        self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int
+    ) -> JoinerEngine:
         part = shard.number, shard.shards
+        # A joiner never tells of deltas.
+        [blob] = blobs
         joiner = Joiner.resume(catalog_of(self.ref), self.streams, blob, part)
         return JoinerEngine(joiner, shard)
 
@@ -105,3 +109,12 @@ class JoinerEngine:
 
     def snapshot(self) -> bytes:
         return self.joiner.snapshot()
+
+    def touched(self) -> None:
+        """A window changes as a whole: each state is a snapshot."""
+
+    def delta(self, touched: Sequence[Any]) -> bytes:
+        raise AssertionError("a joiner has no deltas")
+
+    def replayed(self) -> list[Any]:
+        return []

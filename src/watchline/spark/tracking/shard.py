@@ -6,7 +6,7 @@ Changes leave packed. What the k nearest of a shard did leaves beside them as ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from watchline.tracking import (
     Saved,
     Timeline,
     TimeSpan,
+    TouchedObjects,
     Tracker,
     pack_timeline,
     split_timeline,
@@ -88,9 +89,11 @@ class ChangeOperator:
         engine.tracker.follow(queries_from(self.ref, self.stream, saved, version))
         return engine
 
-    def resumed(self, shard: Shard, blob: bytes, saved: int, version: int) -> TrackerEngine:
+    def resumed(
+        self, shard: Shard, blobs: Sequence[bytes], saved: int, version: int
+    ) -> TrackerEngine:
         queries = queries_from(self.ref, self.stream, saved, version)
-        state = Saved.of(blob, catalog_of(self.ref).identity, self.stream)
+        state = Saved.of(blobs[0], catalog_of(self.ref).identity, self.stream, blobs[1:])
         tracker = Tracker.resume(queries, state, shard.shards, self.keep)
         return TrackerEngine(tracker, shard, self.merged)
 
@@ -144,6 +147,15 @@ class TrackerEngine:
 
     def snapshot(self) -> bytes:
         return self.tracker.snapshot()
+
+    def touched(self) -> TouchedObjects | None:
+        return self.tracker.touched()
+
+    def delta(self, touched: Sequence[TouchedObjects]) -> bytes:
+        return self.tracker.delta(touched)
+
+    def replayed(self) -> list[TouchedObjects]:
+        return self.tracker.replayed
 
 
 def _parcels(

@@ -108,7 +108,7 @@ class Accuracy:
         missing = self._in_whole(given_up.columns(), None)
         if answers.queries.are_shrunk:
             columns = answers.objects.columns()
-            missing += self._in_whole(columns, answers.proximity.slots)
+            missing += self._in_whole(columns, answers.proximity.seats)
             missing -= Counter(answers.members(columns, ranked=False).ids.to_pylist())
         if not given_up.forgotten.objects:
             return NOTHING.plus(missing)
@@ -128,14 +128,14 @@ class Accuracy:
         every = dict.fromkeys(moving, forgotten.objects)
         return Missing(ids.filter(pa.array(stays)), earlier).plus(held).plus(every)
 
-    def _in_whole(self, columns: Columns, slots: Small | None) -> Counter[str]:
+    def _in_whole(self, columns: Columns, seats: Small | None) -> Counter[str]:
         """How many of these objects each query holds, with its whole region; of nearest neighbours,
         shadows alone."""
         answers = self._answers
         counts = value_counts(answers.entered(columns, answers.queries.shared).ids)
         if answers.proximity:
-            _, ids, inside = answers.proximity.looking(columns, slots, whole=True)
-            if slots is not None:
+            _, ids, inside = answers.proximity.looking(columns, seats, whole=True)
+            if seats is not None:
                 inside &= ~answers.proximity.is_ranked(ids)
             counts += value_counts(ids.filter(pa.array(inside)))
         return counts

@@ -148,12 +148,12 @@ class GivenUpObjects:
         self.visitors = NOBODY
         self._cast(given._replace(pinned=self.pinned(given.rows, None)))
 
-    def pinned(self, rows: pa.Table, slots: Small | None) -> Mask:
+    def pinned(self, rows: pa.Table, seats: Small | None) -> Mask:
         """Whether a query with a least accuracy looks at these objects."""
         pinned = np.zeros(rows.num_rows, np.bool_)
         if names := list(self._queries.least_accuracies()):
             columns = Columns(rows, self._objects.stream)
-            looked, _, _ = self._answers.looking(columns, slots, pa.array(names, pa.string()))
+            looked, _, _ = self._answers.looking(columns, seats, pa.array(names, pa.string()))
             pinned[looked] = True
         return pinned
 

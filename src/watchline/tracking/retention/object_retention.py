@@ -53,6 +53,15 @@ class ObjectRetention:
 
     # --- a batch
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all objects are kept, and nothing is left of a time in which they were not."""
+        return (
+            self._objects.stream.retention is None
+            and not self.given_up.shadows
+            and self._queries.shrinkage == WHOLE
+        )
+
     def set_aside(self, batch: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The batch as the tracker processes it, and reports of objects that it has given up."""
         clauses = self._objects.stream.retention

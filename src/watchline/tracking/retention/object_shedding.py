@@ -97,7 +97,7 @@ class ObjectShedding:
             excess + swaps,
             excess,
             Prices(np.where(is_new, 0, 2 * answers), max(self._given_up.spared, 0)),
-            self._guards(columns, self._proximity.slots),
+            self._guards(columns, self._proximity.seats),
         )
         is_new, answers = is_new[victims], answers[victims]
         # It takes a change of each answer to take the new ones back, and two for the others.
@@ -105,9 +105,9 @@ class ObjectShedding:
         changes = self._give_up(victims, answers, refs[victims])
         return changes, ids.take(pa.array(victims[is_new]))
 
-    def _guards(self, columns: Columns, slots: Small | None) -> Guards:
+    def _guards(self, columns: Columns, seats: Small | None) -> Guards:
         """The queries with a least accuracy, and who of these objects is in their answers. Without
-        slots the objects are shadows."""
+        seats the objects are shadows."""
         least = self._queries.least_accuracies()
         names = pa.array(list(least), pa.string())
         counts = []
@@ -116,11 +116,11 @@ class ObjectShedding:
             none = np.empty(0, np.int64)
             return Guards(np.empty(0), none, none, np.zeros(len(columns) + 1, np.int64), none)
         sides = (
-            (self._objects.columns(), self._proximity.slots),
+            (self._objects.columns(), self._proximity.seats),
             (self._given_up.columns(), None),
         )
-        for mine, (of, with_slots) in zip((slots is not None, slots is None), sides, strict=True):
-            rows, queries, inside = self._answers.looking(of, with_slots, names)
+        for mine, (of, with_seats) in zip((seats is not None, seats is None), sides, strict=True):
+            rows, queries, inside = self._answers.looking(of, with_seats, names)
             counts.append(np.bincount(queries[inside], minlength=len(names)))
             if mine:
                 # Shadows of whole rows come first.
@@ -130,12 +130,11 @@ class ObjectShedding:
 
     def _give_up(self, places: Integers, answers: Integers, looks: Integers) -> pa.Table:
         """These objects leave all answers, and cast shadows."""
-        gone = self._objects.rows.take(pa.array(places))
-        slots = self._proximity.slots_at(places)
-        given = NewShadows(gone, self._given_up.pinned(gone, slots), answers, looks)
+        gone = self._objects.own.take(self._objects.own.places()[places])
+        seats = self._proximity.seats_at(places)
+        given = NewShadows(gone, self._given_up.pinned(gone, seats), answers, looks)
         nobody = np.zeros(len(places), np.bool_)
-        rows = self._objects.every_row()
-        changes = self._answers.exchange(Exchange(SHED, rows, places, slots, nobody))
+        changes = self._answers.exchange(Exchange(SHED, gone, seats, nobody))
         kept = np.ones(len(self._objects), np.bool_)
         kept[places] = False
         self._keep(kept)
@@ -145,13 +144,10 @@ class ObjectShedding:
     def _take_back(self, places: Integers) -> pa.Table:
         """Objects that were given up, by their places among whole rows, are here again."""
         back, strange = self._given_up.take_back(places)
-        rows = pa.concat_tables([self._objects.every_row(), back])
-        new = len(rows) - len(back) + np.arange(len(back))
-        slots = self._proximity.enrol(back)
-        changes = self._answers.exchange(Exchange(RETURN, rows, new, slots, strange))
+        seats = self._proximity.enrol(back)
+        changes = self._answers.exchange(Exchange(RETURN, back, seats, strange))
         held = self._answers.holders(Columns(back, self._objects.stream))
-        self._objects.add(back, held)
-        self._proximity.add(slots)
+        self._proximity.add(self._objects.add(back, held), seats)
         self._keep(np.ones(len(self._objects), np.bool_))
         return changes
 

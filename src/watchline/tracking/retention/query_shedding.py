@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from watchline.kernels.arrays import Integers
 from watchline.reasons import Reason
+from watchline.rows import Columns
 from watchline.tracking.answers import Answers
 from watchline.tracking.retention.accuracy import Accuracy
 from watchline.tracking.retention.bounds import RetentionBounds
@@ -25,6 +26,7 @@ from watchline.tracking.retention.shrinking import (
     Shrinkage,
     shrunk_queries,
 )
+from watchline.tracking.row_operator import Memberships
 
 
 class QueryShedding:
@@ -112,12 +114,17 @@ class QueryShedding:
     def resize(self, shrinkage: Shrinkage) -> pa.Table:
         """All queries have these sizes from now on: what leaves and enters their answers."""
         answers, columns = self._answers, self._objects.columns()
-        old = answers.members(columns, ranked=False)
+        old = self._members(columns)
         self._queries.resize(shrinkage)
         # The objects are the same until all know who looks at them.
         self._objects.set_held(answers.holders(columns))
         self._proximity.rebuild()
-        new = answers.members(columns, ranked=False)
+        new = self._members(columns)
         changes = answers.difference([old], [new], (Reason.SHED, Reason.SHED))
         self._hold(self._objects.held)
         return changes
+
+    def _members(self, columns: Columns) -> Memberships:
+        """Who is in the answers of queries that are no nearest neighbours, by slots."""
+        members = self._answers.members(columns, ranked=False)
+        return members._replace(rows=self._objects.own.places()[members.rows])

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from watchline.kernels.arrays import Doubles, Integers, Mask, Small
 from watchline.model import Stream
 from watchline.rows import conformed, row_schema, times_of
-from watchline.tracking.linked_rows import LinkedRows, back
+from watchline.tracking.linked_rows import BatchObjects, LinkedRows, back
 
 
 class Shadows(NamedTuple):
@@ -122,12 +122,13 @@ class Shadows(NamedTuple):
         over the times of the shadows."""
         if not reports.num_rows and not self._expire(stream, newest):
             return ShadowReports(self, reports, self.answers[:0], np.empty(0, np.bool_), 0, 0)
-        linked = LinkedRows(self.rows(), reports, stream, before, newest)
+        objects = BatchObjects.of_rows(self.rows(), reports, stream)
+        linked = LinkedRows(objects, reports, stream, before, newest)
         is_new = linked.kept >= linked.known
         silent = np.zeros(self.total, np.bool_)
         silent[linked.kept[~is_new]] = True
         # Strangers are in no answer.
-        answers = np.zeros(len(linked.ids), np.int32)
+        answers = np.zeros(linked.count, np.int32)
         answers[: linked.known] = self.answers
         reported, expired = linked.kept[is_new], linked.codes[linked.expired]
         who = linked.codes[reported]

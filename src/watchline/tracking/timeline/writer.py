@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from watchline.kernels.arrays import Integers
 from watchline.proximity import ADD, FIRST, Operator
+from watchline.tracking.objects import RowSource
 from watchline.tracking.timeline.format import PLAIN, QUERIES, RECORDS, STEP, Timeline, event_schema
 
 BEGIN = -1
@@ -34,7 +35,7 @@ class TimelineEvents(NamedTuple):
 class TimelineWriter:
     """Lines of queries, and chunks of records with the events and rows that these mean."""
 
-    def __init__(self, operator: Operator, rows: pa.Table):
+    def __init__(self, operator: Operator, rows: RowSource):
         self._kind = operator.kind
         self._ids: list[str] = []
         self._columns: list[npt.NDArray[np.float64]] = []
@@ -100,14 +101,15 @@ class TimelineWriter:
         line: Integers,
         what: npt.NDArray[np.int8],
         row: Integers,
-        rows: pa.Table,
+        rows: RowSource,
     ) -> None:
-        """Add what was done to queries by their lines, and to whose row, -1 for nobody's."""
+        """Add what was done to queries by their lines, and to whose row, by its reference."""
         before = sum(map(len, self._rows))
-        used, places = np.unique(row[row >= 0], return_inverse=True)
-        self._rows.append(rows.take(pa.array(used)))
+        meant = row != -1
+        used, places = np.unique(row[meant], return_inverse=True)
+        self._rows.append(rows.take(used))
         placed = np.full(len(row), -1)
-        placed[row >= 0] = before + places
+        placed[meant] = before + places
         self._records.append((event, line, what.astype(np.int64), placed))
 
     def finish(self) -> Timeline:

@@ -1,0 +1,168 @@
+"""Which slot has the object of an id: a hash table over the column of ids.
+
+Ids are compared by value; the hash only says where to look. A call costs what its ids cost. Slots
+stand in an open table with linear probing, and a slot that is removed lets those behind it move up,
+so no search ever passes a slot that is gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from watchline.kernels.arrays import Bytes, Integers, Small, Words
+from watchline.kernels.buffers import longer_with
+from watchline.kernels.compiled import inner, kernel
+from watchline.rows.slot_columns import NumberColumn, StringColumn, raw_values, text_buffers
+
+_EMPTY = -1
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_BASIS, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
+# The least length of the table, a power of two.
+LEAST = 64
+
+
+class IdTable:
+    """The slots of objects by their ids. `column` has the ids by slot and belongs to the caller,
+    who writes an id there before it adds the slot."""
+
+    def __init__(self, column: NumberColumn | StringColumn):
+        self._column = column
+        self._heads: Small = np.full(LEAST, _EMPTY, np.int32)
+        # The hash of the id in each slot.
+        self._hashes: Words = np.zeros(0, np.uint64)
+        self._count = 0
+
+    def grow(self, room: int) -> None:
+        """Room for so many slots."""
+        self._hashes = longer_with(self._hashes, room, 0)
+
+    def find(self, ids: pa.Array) -> Integers:
+        """The slot of each id, -1 where there is none. No id is NULL."""
+        column = self._column
+        if isinstance(column, NumberColumn):
+            return _find_numbers(self._heads, column.values, raw_values(ids))
+        texts = text_buffers(ids)
+        own = (column.heap, column.start, column.size)
+        return _find_texts(self._heads, self._hashes, own, *texts)
+
+    def add(self, slots: Integers, ids: pa.Array) -> None:
+        """The slots of ids that the table does not have, each once."""
+        self._count += len(slots)
+        if 2 * self._count > len(self._heads):
+            size = 1 << (4 * self._count).bit_length()
+            heads = np.full(size, _EMPTY, np.int32)
+            old = self._heads[self._heads != _EMPTY].astype(np.int64)
+            _insert(heads, self._hashes, old)
+            self._heads = heads
+        if isinstance(self._column, NumberColumn):
+            _hash_numbers(raw_values(ids), slots, self._hashes)
+        else:
+            _hash_texts(*text_buffers(ids), slots, self._hashes)
+        _insert(self._heads, self._hashes, slots)
+
+    def remove(self, slots: Integers) -> None:
+        """Slots whose objects are gone."""
+        self._count -= len(slots)
+        _remove(self._heads, self._hashes, slots)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._heads.nbytes + self._hashes.nbytes)
+
+
+@inner
+def _mixed(x: Any) -> Any:
+    x ^= x >> np.uint64(32)
+    x *= _FACTOR
+    x ^= x >> np.uint64(29)
+    x *= _FACTOR
+    return x ^ (x >> np.uint64(32))
+
+
+@inner
+def _text_hash(letters: Any, first: Any, end: Any) -> Any:
+    code = _BASIS
+    for j in range(first, end):
+        code = (code ^ np.uint64(letters[j])) * _PRIME
+    return _mixed(code)
+
+
+@kernel
+def _hash_numbers(ids: Integers, slots: Integers, hashes: Words) -> None:
+    for i in range(len(ids)):
+        hashes[slots[i]] = _mixed(np.uint64(ids[i]))
+
+
+@kernel
+def _hash_texts(offsets: Small, letters: Bytes, slots: Integers, hashes: Words) -> None:
+    for i in range(len(slots)):
+        hashes[slots[i]] = _text_hash(letters, offsets[i], offsets[i + 1])
+
+
+@kernel
+def _find_numbers(heads: Small, known: Integers, ids: Integers) -> Integers:
+    found = np.empty(len(ids), np.int64)
+    mask = np.uint64(len(heads) - 1)
+    for i in range(len(ids)):
+        at = _mixed(np.uint64(ids[i])) & mask
+        while heads[at] != _EMPTY and known[heads[at]] != ids[i]:
+            at = (at + np.uint64(1)) & mask
+        found[i] = heads[at]
+    return found
+
+
+@kernel
+def _find_texts(
+    heads: Small, hashes: Words, own: tuple[Bytes, Integers, Small], offsets: Small, letters: Bytes
+) -> Integers:
+    heap, start, size = own
+    found = np.empty(len(offsets) - 1, np.int64)
+    mask = np.uint64(len(heads) - 1)
+    for i in range(len(found)):
+        first, length = offsets[i], offsets[i + 1] - offsets[i]
+        code = _text_hash(letters, first, offsets[i + 1])
+        at = code & mask
+        while heads[at] != _EMPTY:
+            s = heads[at]
+            if hashes[s] == code and size[s] == length:
+                same = True
+                for j in range(length):
+                    if heap[start[s] + j] != letters[first + j]:
+                        same = False
+                        break
+                if same:
+                    break
+            at = (at + np.uint64(1)) & mask
+        found[i] = heads[at]
+    return found
+
+
+@kernel
+def _insert(heads: Small, hashes: Words, slots: Integers) -> None:
+    mask = np.uint64(len(heads) - 1)
+    for s in slots:
+        at = hashes[s] & mask
+        while heads[at] != _EMPTY:
+            at = (at + np.uint64(1)) & mask
+        heads[at] = s
+
+
+@kernel
+def _remove(heads: Small, hashes: Words, slots: Integers) -> None:
+    mask, one = np.uint64(len(heads) - 1), np.uint64(1)
+    for s in slots:
+        hole = hashes[s] & mask
+        while heads[hole] != s:
+            hole = (hole + one) & mask
+        # Those behind move up, unless they stand at or behind their first place already.
+        at = (hole + one) & mask
+        while heads[at] != _EMPTY:
+            wanted = hashes[heads[at]] & mask
+            if ((at - wanted) & mask) >= ((at - hole) & mask):
+                heads[hole] = heads[at]
+                hole = at
+            at = (at + one) & mask
+        heads[hole] = _EMPTY

@@ -1,0 +1,270 @@
+"""The latest rows of a tracker's objects, in slots that stay from batch to batch.
+
+Invariant: every object has one slot, `find` gives it, and `time` has the time of its latest row. A
+batch looks up its own ids, reads and writes the slots of its own objects, and takes from a queue
+those that have timed out. So a call costs what its rows cost, and never what is known; only
+`places`, `columns` and `rows` look at all objects.
+
+A slot of an object that is gone is given to the next new object. Retention depends on the order in
+which objects came, so a table that is asked to keeps that order (`ordered`); else the order of
+`places` is that of the slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from watchline.kernels.arrays import Integers, Mask, Small
+from watchline.kernels.buffers import longer_with
+from watchline.kernels.compiled import kernel
+from watchline.model import Attribute, Stream, Type
+from watchline.rows import (
+    Columns,
+    IdTable,
+    NumberColumn,
+    one_array,
+    row_schema,
+    slot_column,
+    times_of,
+)
+from watchline.tracking.expiry_queue import ExpiryQueue
+
+LEAST_ROOM = 64
+
+
+class Touched(NamedTuple):
+    """Objects of a table that changed: the slots that were written, and the ids of objects that are
+    gone. A slot may have been freed since, and an object may have come back."""
+
+    slots: Integers
+    gone: pa.Array
+
+
+class ObjectTable:
+    """Objects of one stream by slot.
+
+    `held` counts, by slot, the queries that hold an object and that a row alone decides; the caller
+    keeps it, and where all objects are kept nobody reads it.
+    """
+
+    def __init__(self, stream: Stream, ordered: bool = False):
+        self.stream = stream
+        self._schema = row_schema(stream)
+        self._columns = {field.name: slot_column(field.type) for field in self._schema}
+        self._ids = IdTable(self._columns[stream.object])
+        self._queue = None if stream.timeout is None else ExpiryQueue()
+        self.held: Integers = np.zeros(0, np.int64)
+        self._alive: Mask = np.zeros(0, np.bool_)
+        self._marks: Small = np.zeros(0, np.int32)
+        self._order: Integers | None = np.empty(0, np.int64) if ordered else None
+        # Slots from here on were never used.
+        self._used = 0
+        self._free: list[Integers] = []
+        self._count = 0
+        # What changed since `touched` was last called; None as long as nobody asks.
+        self._written: list[Integers] | None = None
+        self._gone: list[pa.Array] = []
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def times(self) -> Integers:
+        """The time of the latest row, by slot."""
+        column = self._columns[self.stream.time]
+        assert isinstance(column, NumberColumn)
+        return column.values
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        own = (self.held, self._alive, self._marks)
+        total = sum(int(array.nbytes) for array in own) + self._ids.nbytes
+        total += 0 if self._queue is None else self._queue.nbytes
+        return total + sum(column.nbytes for column in self._columns.values())
+
+    # --- some objects
+
+    def find(self, ids: pa.Array) -> Integers:
+        """The slot of each of these objects, -1 for those that are not known."""
+        return self._ids.find(ids)
+
+    def due(self, limit: int) -> Integers:
+        """The slots of the objects whose latest rows are older than this."""
+        return np.empty(0, np.int64) if self._queue is None else self._queue.due(limit, self.times)
+
+    def distinct(self, slots: Integers) -> tuple[Integers, Integers]:
+        """Each of these slots once, by first appearance, and the place of each there; for -1 it is
+        -1."""
+        return _distinct(slots, self._marks)
+
+    def take(self, slots: Integers) -> pa.Table:
+        """The rows of these slots."""
+        arrays = [column.take(slots) for column in self._columns.values()]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+    def take_ids(self, slots: Integers) -> pa.Array:
+        """The ids of the objects in these slots."""
+        return self._columns[self.stream.object].take(slots)
+
+    # --- changes
+
+    def put(self, slots: Integers, rows: pa.Table) -> None:
+        """The latest rows of known objects."""
+        for name, column in self._columns.items():
+            column.put(slots, one_array(rows[name]))
+        if self._written is not None:
+            self._written.append(slots)
+
+    def add(self, rows: pa.Table) -> Integers:
+        """The slots of new objects, each of which has one row."""
+        slots = self._new_slots(rows.num_rows)
+        self.put(slots, rows)
+        self._ids.add(slots, one_array(rows[self.stream.object]))
+        if self._queue is not None:
+            self._queue.add(slots, times_of(rows, self.stream))
+        self._alive[slots] = True
+        self.held[slots] = 0
+        self._count += len(slots)
+        if self._order is not None:
+            self._order = np.concatenate([self._order, slots])
+        return slots
+
+    def remove(self, slots: Integers) -> None:
+        """Objects are gone, and their slots are free."""
+        if not len(slots):
+            return
+        if self._written is not None:
+            self._gone.append(self.take_ids(slots))
+        self._ids.remove(slots)
+        if self._queue is not None:
+            self._queue.remove(slots)
+        self._alive[slots] = False
+        for column in self._columns.values():
+            column.clear(slots)
+        self._count -= len(slots)
+        self._free.append(slots)
+        if self._order is not None:
+            self._order = self._order[self._alive[self._order]]
+
+    def _new_slots(self, count: int) -> Integers:
+        found = [np.empty(0, np.int64)]
+        missing = count
+        while missing and self._free:
+            last = self._free.pop()
+            found.append(last[:missing])
+            if len(last) > missing:
+                self._free.append(last[missing:])
+            missing -= len(found[-1])
+        if self._used + missing > len(self._alive):
+            self._grow(max(LEAST_ROOM, 2 * len(self._alive), self._used + missing))
+        found.append(np.arange(self._used, self._used + missing))
+        self._used += missing
+        return np.concatenate(found)
+
+    def _grow(self, room: int) -> None:
+        for column in self._columns.values():
+            column.grow(room)
+        self._ids.grow(room)
+        if self._queue is not None:
+            self._queue.grow(room)
+        self.held = longer_with(self.held, room, 0)
+        self._marks = longer_with(self._marks, room, 0)
+        self._alive = longer_with(self._alive, room, 0)
+
+    # --- what changed
+
+    def touched(self) -> Touched:
+        """What changed since this was last called. The first call begins to take notes."""
+        slots, gone = self._written or [], self._gone
+        self._written, self._gone = [], []
+        kind = self._columns[self.stream.object].kind
+        return Touched(
+            np.concatenate([np.empty(0, np.int64), *slots]),
+            pa.concat_arrays([pa.array([], kind), *gone]),
+        )
+
+    def delta(self, touched: Sequence[Touched]) -> tuple[pa.Table, pa.Array]:
+        """The rows that touched objects have now, and the ids of those that are gone."""
+        slots = np.unique(np.concatenate([of.slots for of in touched]))
+        gone = pa.concat_arrays([of.gone for of in touched]).unique()
+        return self.take(slots[self._alive[slots]]), gone.filter(pa.array(self.find(gone) < 0))
+
+    def apply(self, rows: pa.Table, gone: pa.Array) -> Touched:
+        """Take over a delta: what it touched."""
+        slots = self.find(gone)
+        self.remove(slots[slots >= 0])
+        slots = self.find(one_array(rows[self.stream.object]))
+        known = slots >= 0
+        self.put(slots[known], rows.filter(pa.array(known)))
+        slots[~known] = self.add(rows.filter(pa.array(~known)))
+        return Touched(slots, gone)
+
+    # --- all objects
+
+    def places(self) -> Integers:
+        """The slots of all objects. Cost: all slots."""
+        if self._order is not None:
+            return self._order
+        return np.flatnonzero(self._alive[: self._used])
+
+    def rows(self) -> pa.Table:
+        """The rows of all objects, in the order of `places`."""
+        return self.take(self.places())
+
+    def columns(self) -> Columns:
+        """The rows of all objects, for conditions; only attributes that are read cost anything."""
+        if self._count == self._used and self._order is None:
+            return _TableColumns(self, None)
+        return _TableColumns(self, self.places())
+
+    def column(self, name: str, slots: Integers | None) -> pa.Array:
+        """An attribute of these slots; None are all slots in their order, without a copy."""
+        column = self._columns[name]
+        return column.first(self._used) if slots is None else column.take(slots)
+
+
+class _TableColumns(Columns):
+    """The attributes of all objects, each read when it is first asked for."""
+
+    def __init__(self, table: ObjectTable, slots: Integers | None):
+        super().__init__(row_schema(table.stream).empty_table(), table.stream)
+        self._table, self._slots = table, slots
+
+    def __len__(self) -> int:
+        return len(self._table) if self._slots is None else len(self._slots)
+
+    def array(self, attribute: Attribute) -> pa.Array:
+        if attribute.name not in self._arrays:
+            array = self._table.column(attribute.name, self._slots)
+            if attribute.type is Type.TIMESTAMP:
+                array = array.cast(pa.int64())
+            self._arrays[attribute.name] = array
+        return self._arrays[attribute.name]
+
+    def take(self, rows: Integers) -> Columns:
+        return _TableColumns(self._table, rows if self._slots is None else self._slots[rows])
+
+
+@kernel
+def _distinct(slots: Integers, marks: Small) -> tuple[Integers, Integers]:
+    """`marks` is all zero, before and after."""
+    places, found = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    n = 0
+    for i in range(len(slots)):
+        s = slots[i]
+        if s < 0:
+            places[i] = -1
+            continue
+        if not marks[s]:
+            found[n] = s
+            n += 1
+            marks[s] = n
+        places[i] = marks[s] - 1
+    for i in range(n):
+        marks[found[i]] = 0
+    return found[:n].copy(), places
