@@ -26,6 +26,7 @@ import watchline as wl
 from bench.common.files import write_batch
 from bench.common.report import Part, plain, publish, say, spread, table
 from bench.matches.experiments import local_spark
+from bench.tracking.growth import growth
 from watchline.rows import change_schema
 from watchline.spark.routing import Shard
 from watchline.spark.shard_job import checked_shards
@@ -302,4 +303,5 @@ PARTS: dict[str, Part] = {
     "many": tracked(100_000, 100_000, 1.0),
     "few": tracked(1_000, 10_000, 100.0),
     "registration": plain(registration),
+    "growth": plain(growth),
 }

@@ -48,7 +48,7 @@ MODULES = {
         "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Threads", "## Databases",
         "## Shapes", "## Targets", "## On Spark", "ibs or counting, the faster / batch, 4 attr",
     ),
-    "tracking": ("## On Spark", "wl.changes", "## From the commit of a query"),
+    "tracking": ("## On Spark", "wl.changes", "## From the commit of a query", "## Growth"),
 }  # fmt: skip
 RIVALS = {
     "indexes": ("geoindex_rs", "ncls", "rtree", "superintervals"),

@@ -1,0 +1,104 @@
+"""Whether the cost of a call follows its rows: a tracker without Spark, by the objects it knows.
+
+The same calls are timed with each number of objects known, in turns, so that a busy machine slows
+all of them alike. The bytes are those of a delta of the state, beside a whole snapshot.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import watchline as wl
+from bench.common.report import amount, publish, say, table
+
+SIDE = 0.001
+# Rows in a call, and how many calls are timed.
+CALLS = {1: 300, 1_000: 40, 100_000: 5}
+TURNS = 5
+
+
+@dataclass
+class World:
+    """A tracker that knows so many objects, and its clock."""
+
+    tracker: wl.Tracker
+    objects: int
+    kind: str
+    rng: np.random.Generator
+    now: int = 0
+    taken: dict[int, list[float]] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(objects: int, queries: int, kind: str) -> World:
+        rng = np.random.default_rng(5)
+        catalog = wl.Catalog.of()
+        catalog.execute(
+            f"CREATE STREAM cars (id {kind}, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
+            " POINT (x, y) TIMEOUT INTERVAL 1 HOUR"
+        )
+        x, y = rng.random((2, queries)) * (1 - SIDE)
+        bounds = {"x": (x, x + SIDE), "y": (y, y + SIDE)}
+        names = [f"q{i}" for i in range(queries)]
+        catalog.register_boxes("cars", names, bounds, emit="changes")
+        world = World(wl.Tracker(catalog, "cars"), objects, kind, rng)
+        world.tracker.process(world.rows(np.arange(objects)))
+        world.tracker.touched()
+        return world
+
+    def rows(self, ids: Any) -> pa.Table:
+        """A row of each of these objects, somewhere."""
+        n = len(ids)
+        self.now += n
+        texts = ids if self.kind == "BIGINT" else np.char.add("object-", ids.astype(str))
+        times = pa.array(np.arange(self.now - n, self.now), pa.timestamp("us", "UTC"))
+        x, y = self.rng.random((2, n))
+        return pa.table({"id": pa.array(texts), "x": x, "y": y, "ts": times})
+
+    def calls(self, size: int, count: int) -> None:
+        """Time calls of so many rows, and note the bytes of the state that the last one changed."""
+        for _ in range(count):
+            rows = self.rows(self.rng.integers(0, self.objects, size))
+            start = time.perf_counter()
+            self.tracker.process(rows)
+            self.taken.setdefault(size, []).append(time.perf_counter() - start)
+            touched = self.tracker.touched()
+        assert touched is not None
+        self.written[size] = len(self.tracker.delta([touched]))
+
+
+def growth(quick: bool) -> Iterator[str]:
+    """Calls of 1, 1,000 and 100,000 rows with three numbers of objects, ids of both types."""
+    queries = 1_000 if quick else 100_000
+    known = (100, 200, 400) if quick else (10_000, 100_000, 1_000_000)
+    sizes = {1: 5, 10: 2} if quick else CALLS
+    yield f"## Growth: a tracker with {queries:,} boxes, by the objects that are known"
+    lines = []
+    for kind in ("BIGINT", "STRING"):
+        worlds = []
+        for objects in known:
+            say(f"growth: {objects:,} objects, ids {kind}")
+            worlds.append(World.of(objects, queries, kind))
+        for size, count in sizes.items():
+            for _ in range(1 if quick else TURNS):
+                for world in worlds:
+                    world.calls(size, count)
+        for world in worlds:
+            whole = len(world.tracker.snapshot())
+            for size in sizes:
+                taken = world.taken[size]
+                each = f"{world.written[size] / size:,.0f}"
+                cells = [amount(f(taken)) for f in (min, statistics.median)]
+                lines.append([kind, f"{world.objects:,}", f"{size:,}", *cells, each, f"{whole:,}"])
+        for size in sizes:
+            middle = [statistics.median(world.taken[size]) for world in worlds]
+            publish(f"{size:,} rows a call, {kind}: most / fewest objects", middle[-1] / middle[0])
+    header = ["ids", "objects", "rows a call", "best", "median", "bytes a row", "whole state"]
+    yield table(header, lines)
