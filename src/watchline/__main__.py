@@ -6,6 +6,7 @@ import sys
 
 
 def main() -> None:
+    """The entry of the `watchline` command."""
     try:
         from watchline.cli import cli
     except KeyboardInterrupt:

@@ -25,6 +25,7 @@ from watchline.kernels.arrays import Doubles, Integers, Small
 
 
 def checked_dims(dims: int) -> int:
+    """The number of dimensions, refused unless it is one or more."""
     if not isinstance(dims, (int, np.integer)) or dims < 1:
         raise InvalidQuery(f"there must be one dimension or more, not {dims!r}")
     return int(dims)

@@ -86,6 +86,7 @@ def unanswered(queries: Queries, call: Call) -> dict[str, pa.Array]:
 
 
 def all_ids(parts: Iterable[pa.Array]) -> pa.Array:
+    """The ids of all parts, in one array."""
     return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
 

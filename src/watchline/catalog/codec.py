@@ -30,10 +30,12 @@ _CLASSES: dict[str, Any] = {
 
 
 def dumps(value: Any) -> str:
+    """A model as the compact JSON text that the log keeps."""
     return json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def loads(text: str) -> Any:
+    """The model of such a text."""
     return _model(json.loads(text))
 
 

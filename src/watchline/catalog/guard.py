@@ -58,10 +58,12 @@ class Fault:
 
 
 def entry_name(entry: int) -> str:
+    """The file name that Delta gives this entry of its log."""
     return f"{entry:020}.json"
 
 
 def entry_path(folder: str, entry: int) -> str:
+    """Where the file of this entry is, in the catalog's folder."""
     return os.path.join(folder, LOG, entry_name(entry))
 
 
@@ -178,6 +180,7 @@ def _is_complete(
 
 
 def read_entry(folder: str, entry: int) -> str:
+    """The text of this entry; bytes that are no UTF-8 come out as replacement characters."""
     with open(entry_path(folder, entry), encoding="utf-8", errors="replace") as file:
         return file.read()
 

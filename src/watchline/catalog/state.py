@@ -184,6 +184,7 @@ class State:
 
 
 def entry_of(row: Row) -> Entry:
+    """The entry of a query that a row of the log registers."""
     return Entry(row["id"], row["version"], row["definition"], row["text"])
 
 
@@ -315,6 +316,7 @@ def _lists(values: pa.Array, n: int, width: int) -> pa.Array:
 
 
 def command_rows(version: int, commands: list[Row]) -> pa.Table:
+    """Commands of one version as rows of the log, in their order."""
     blank = dict.fromkeys(SCHEMA.names)
     rows = [{**blank, "version": version, "position": i, **c} for i, c in enumerate(commands)]
     return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -131,6 +131,7 @@ class Boxes(NamedTuple):
 def checked_boxes(
     lo: npt.ArrayLike, hi: npt.ArrayLike, ids: npt.ArrayLike | None, dims: int | None = None
 ) -> Boxes:
+    """Boxes as matrices of float64 with distinct ids; what is no box is refused by its place."""
     low, high = _matrix(lo, "lo"), _matrix(hi, "hi")
     if low.shape != high.shape:
         raise InvalidRange(f"lo has shape {low.shape} and hi {high.shape}: they must be alike")
@@ -167,6 +168,7 @@ def _matrix(values: npt.ArrayLike, name: str) -> Doubles:
 
 
 def checked_points(points: npt.ArrayLike, dims: int) -> Doubles:
+    """Points as a matrix of float64, refused if they have another number of dimensions."""
     array = _matrix(points, "points")
     if array.shape[1] != dims and array.size:
         raise InvalidRange(f"the points have {array.shape[1]} dimensions, the index has {dims}")

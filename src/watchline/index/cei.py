@@ -30,6 +30,8 @@ WIDE, WIDE_CELLS = 64, 4_096
 
 
 class ContainmentEncodedIntervals(ConstructIndex):
+    """The CEI index (paper 003, section 3): intervals over aligned segments of L, L/2 … 1 cells."""
+
     kind = "cei"
     dimensions = 1
     most_k = 8
@@ -65,6 +67,8 @@ class ContainmentEncodedIntervals(ConstructIndex):
 
 
 class UnitIntervals(ContainmentEncodedIntervals):
+    """UI: the same with segments of one cell only (L = 1)."""
+
     kind = "ui"
 
     def __init__(self, dims: int, *, unit: object = None, domain: object = None):

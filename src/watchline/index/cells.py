@@ -109,11 +109,13 @@ def cell_at(
 
 @kernel
 def cell_of(axis: Axis, value: float) -> int:
+    """The cell of an axis that holds this value."""
     return cell_at(axis.start, axis.inverse, axis.origin, axis.cells, axis.edges, axis.guide, value)
 
 
 @kernel
 def cells_of(axis: Axis, values: Doubles) -> Integers:
+    """The cell of each of these values."""
     start, inverse, origin, count, edges, guide = axis
     cells = np.empty(len(values), dtype=np.int64)
     for i in range(len(values)):

@@ -43,6 +43,8 @@ LAYERS = 32
 
 
 class ContainmentEncodedSquares(ConstructIndex):
+    """The CES index (paper 001): boxes over aligned squares of L × L … 1 × 1 cells."""
+
     kind = "ces"
     dimensions = 2
     most_k = 5
@@ -93,6 +95,8 @@ class ContainmentEncodedSquares(ConstructIndex):
 
 
 class UnitGridCells(ContainmentEncodedSquares):
+    """UGC: the same with squares of one cell only (L = 1)."""
+
     kind = "ugc"
 
     def __init__(self, dims: int, *, unit: object = None, domain: object = None):

@@ -174,4 +174,5 @@ class ConstructIndex(Index):
 
 
 def no_levels() -> Integers:
+    """Two empty counters for each of 64 levels."""
     return np.zeros((2, 64), dtype=np.int64)

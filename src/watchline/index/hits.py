@@ -32,6 +32,7 @@ class HitLists(NamedTuple):
 
 
 def empty_hits(lists: int, room: int, id_type: Any) -> HitLists:
+    """Lists without hits, with room for so many."""
     starts, counts = np.zeros(lists, np.int64), np.zeros(lists, np.int64)
     return HitLists(starts, counts, np.empty(room, id_type), np.empty(room, np.uint64))
 

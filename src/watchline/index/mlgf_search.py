@@ -22,6 +22,7 @@ class SearchRoom(NamedTuple):
 
 @kernel
 def search_room(tree: Tree) -> SearchRoom:
+    """The working arrays of one search: a stack of nodes, and the pages it finds."""
     return SearchRoom(
         np.empty(2 * FANOUT * (tree.state[HEIGHT] + 1), np.int64),
         np.empty(len(tree.filled), np.int32),

@@ -21,6 +21,8 @@ BLOCK = 256
 
 
 class ScanIndex(Index):
+    """Compares every box with every point."""
+
     kind = "scan"
 
     def __init__(self, dims: int, lenient: bool = False):
@@ -135,6 +137,7 @@ def _narrow(lo: Doubles, hi: Doubles, point: Doubles, block: int, size: int, hit
 
 @inner
 def finite(point: Doubles) -> bool:
+    """Whether all coordinates are numbers."""
     finite = True
     for k in range(len(point)):
         finite &= np.isfinite(point[k])

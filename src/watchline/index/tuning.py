@@ -94,6 +94,7 @@ class Shape(NamedTuple):
 
 
 def line_cost(size: float) -> float:
+    """What one line of memory costs to read, in nanoseconds, among so many bytes."""
     return next(cost for limit, cost in MEMORY if size <= limit)
 
 
@@ -134,6 +135,8 @@ def best_shape(
 
 
 def objective(shape: Shape, n: int) -> float:
+    """What tuning makes small: the time of a search, and memory at a price that rises with its
+    use."""
     each = shape.estimate.bytes / max(n, 1)
     usual = USUAL * 4 ** (len(shape.axes) - 1)
     return shape.estimate.nanoseconds + PRICE * each * max(1.0, each / usual)
@@ -180,6 +183,7 @@ def equal_grids(
 
 
 def edged_grids(borders: list[Doubles], most: int) -> list[tuple[Axis, ...]]:
+    """Grids whose cells hold about as many borders each, of 4 to `most` cells a side."""
     counts = [2**e for e in range(2, 18) if 2**e <= most]
     return [tuple(edged(b, cells) for b in borders) for cells in counts if all(map(len, borders))]
 
@@ -200,6 +204,7 @@ def extent(lo: Doubles, hi: Doubles, domain: tuple[float, float] | None) -> tupl
 
 
 def checked_domain(domain: object) -> tuple[float, float] | None:
+    """The user's domain as two finite numbers, refused if it is empty."""
     if domain is None:
         return None
     try:
@@ -212,6 +217,7 @@ def checked_domain(domain: object) -> tuple[float, float] | None:
 
 
 def checked_unit(unit: object) -> float | None:
+    """The user's unit as a number, refused unless it is positive."""
     if unit is None:
         return None
     value = _number(unit)
@@ -249,11 +255,13 @@ def _number(value: object) -> float | None:
 
 
 def sample(lo: Doubles, hi: Doubles, size: int) -> tuple[Doubles, Doubles]:
+    """About so many of the boxes, at equal distances."""
     step = max(1, len(lo) // size)
     return lo[::step], hi[::step]
 
 
 def finite_borders(lo: Doubles, hi: Doubles) -> Doubles:
+    """All borders that are numbers."""
     borders = np.concatenate([lo, hi])
     return borders[np.isfinite(borders)]
 

@@ -86,6 +86,8 @@ class DirectionShape:
 
 
 class Direction(NamedTuple):
+    """The queries that compare alike when a row of one stream meets the window of another."""
+
     shape: DirectionShape
     members: list[Member]
 

@@ -113,6 +113,8 @@ class Members(NamedTuple):
 
 
 class Out(NamedTuple):
+    """Where pairs are written: both rows, the end of each pair's queries, and the queries."""
+
     trigger: Small
     partner: Small
     ends: Integers

@@ -152,6 +152,7 @@ def access_path(part: Part, run: int) -> tuple[str, float]:
 
 
 def index_over(part: Part, run: int) -> Index:
+    """The index over the boxes of one key of a part."""
     lo, hi, kind, tuning = _indexed(part, run)
     return build(kind, lo, hi, part.numbers[part.starts[run] : part.starts[run + 1]], **tuning)
 

@@ -93,6 +93,7 @@ def _double_range(op: str, value: Fraction) -> Range | None:
 
 
 def nearest_double(value: Fraction) -> float:
+    """The float64 nearest to an exact number, refused beyond the range of DOUBLE."""
     try:
         constant = float(value)
     except OverflowError:
@@ -328,6 +329,7 @@ def _merged(atoms: list[ValueAtom]) -> ValueAtom | None:
 
 
 def condition_sql(condition: Condition) -> str:
+    """A disjunction as SQL."""
     texts = [repr(c) for c in condition]
     if len(texts) > 1:
         texts = [f"({text})" if " AND " in text else text for text in texts]

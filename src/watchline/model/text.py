@@ -63,6 +63,7 @@ def shortened(text: str, limit: int = 1_000) -> str:
 
 
 def string_sql(value: str) -> str:
+    """A string as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -73,6 +74,7 @@ def number_sql(value: int | float) -> str:
 
 
 def scalar_sql(value: int | float | str | bool) -> str:
+    """A number, boolean or string as an SQL literal."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     return string_sql(value) if isinstance(value, str) else number_sql(value)

@@ -107,6 +107,8 @@ class Fleet(NamedTuple):
 
 
 class Reports(NamedTuple):
+    """What objects report at one tick: their ids, places, speeds and kinds, one entry each."""
+
     ids: Integers
     x: Doubles
     y: Doubles

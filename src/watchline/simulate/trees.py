@@ -69,6 +69,7 @@ class Trees(NamedTuple):
 
 
 def arcs_of(network: Network) -> Arcs:
+    """The edges of a network in both directions, ordered by the node in which they begin."""
     nodes, edges = len(network.x), len(network.src)
     tails = np.concatenate([network.src, network.dst])
     heads = np.concatenate([network.dst, network.src])

@@ -20,6 +20,7 @@ BY_REASON = "rejected_by"
 
 
 def as_json(counts: Mapping[str, Any]) -> str:
+    """Counters as the text that travels beside the rows."""
     return json.dumps(counts)
 
 

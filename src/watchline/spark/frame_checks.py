@@ -27,6 +27,7 @@ SPARK: dict[Type, st.DataType] = {
 
 
 def check_frame(df: object) -> None:
+    """Refuse what is no DataFrame of Spark."""
     if not isinstance(df, DataFrame):
         raise SchemaMismatch(f"rows come as a Spark DataFrame, not as {type(df).__name__}")
 

@@ -71,6 +71,7 @@ def clear_errors() -> Iterator[None]:
 
 
 def translated(error: Exception) -> WatchlineError:
+    """An error of Spark as one of ours, with the sentence that a user needs."""
     text = str(error)
     ours = re.findall(r"watchline\.errors\.(\w+): (.+)", text)
     if ours:
@@ -86,6 +87,7 @@ def translated(error: Exception) -> WatchlineError:
 
 
 def read(spark: SparkSession, source: SourceConfig, stream: Stream, streaming: bool) -> DataFrame:
+    """The DataFrame of a job's source, in batch or streaming."""
     reader: Any = spark.readStream if streaming else spark.read
     reader = reader.format(source.format).options(**_texts(source.options))
     if source.schema or source.format in NEED_SCHEMA:

@@ -68,6 +68,7 @@ def code_of() -> str:
 
 
 def digest(text: str) -> str:
+    """A short name for a text, which differs for other texts."""
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

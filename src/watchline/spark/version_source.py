@@ -34,6 +34,8 @@ class VersionSource(DataSource):  # type: ignore[misc]
 
 
 class VersionReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Spark's reader of the catalog's versions: an offset is a version."""
+
     def __init__(self, ref: CatalogRef, version: int):
         self._ref, self._first = ref, version
         self._catalog: Any = None

@@ -40,6 +40,7 @@ class Parcel(NamedTuple):
 
 
 def to_ipc(rows: pa.Table) -> pa.Buffer:
+    """Rows as one Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
@@ -47,6 +48,7 @@ def to_ipc(rows: pa.Table) -> pa.Buffer:
 
 
 def from_ipc(blob: bytes) -> pa.Table:
+    """The rows of an Arrow IPC stream."""
     with pa.ipc.open_stream(pa.py_buffer(blob)) as reader:
         return reader.read_all()
 

@@ -63,6 +63,7 @@ def keep(cache: dict[K, V], key: K, value: V, most: int) -> V:
 
 
 def catalog_of(ref: CatalogRef) -> Catalog:
+    """The catalog that a reference names, kept open by this worker."""
     found = _memory.catalogs.get(ref)
     return keep(_memory.catalogs, ref, ref.open() if found is None else found, KEPT)
 

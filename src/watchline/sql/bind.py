@@ -72,6 +72,8 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
+    """`CREATE STREAM`, and its text as it was typed."""
+
     stream: Stream
     text: str
     if_not_exists: bool = False
@@ -79,6 +81,8 @@ class CreateStream:
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery:
+    """`CREATE [OR REPLACE] QUERY`, and its text as it was typed."""
+
     query: Query
     text: str
     replace: bool = False
@@ -86,28 +90,34 @@ class CreateQuery:
 
 @dataclass(frozen=True, slots=True)
 class DropQuery:
+    """`DROP QUERY`."""
+
     id: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropStream:
+    """`DROP STREAM`."""
+
     name: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ShowQueries:
-    pass
+    """`SHOW QUERIES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowStreams:
-    pass
+    """`SHOW STREAMS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuery:
+    """`EXPLAIN QUERY`."""
+
     id: str
 
 

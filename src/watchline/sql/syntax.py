@@ -56,6 +56,8 @@ class Interval:
 
 @dataclass(slots=True)
 class StreamSyntax:
+    """A `CREATE STREAM` statement, its names not yet looked up."""
+
     name: Word
     place: Place
     if_not_exists: bool = False
@@ -97,12 +99,16 @@ class InsideSyntax:
 
 @dataclass(slots=True)
 class KnnSyntax:
+    """A `kNN (…)` clause."""
+
     place: Place
     arguments: list[exp.Expr]
 
 
 @dataclass(slots=True)
 class QuerySyntax:
+    """A `CREATE QUERY` statement, its names not yet looked up."""
+
     name: Word
     place: Place
     replace: bool = False
@@ -138,6 +144,8 @@ class ShowSyntax:
 
 @dataclass(slots=True)
 class ExplainSyntax:
+    """An `EXPLAIN QUERY` statement."""
+
     name: Word
     place: Place
 

@@ -112,6 +112,8 @@ class _AnchoredIntervals(_Anchored):
 
 
 class SimpleConstructIntervals(_AnchoredIntervals):
+    """SCI: from each cell on, one construct of every length up to L (paper 003, section 3)."""
+
     kind = "sci"
 
     def _sizes(self, k: int) -> int:
@@ -124,6 +126,8 @@ class SimpleConstructIntervals(_AnchoredIntervals):
 
 
 class LogarithmicConstructIntervals(_AnchoredIntervals):
+    """LCI: from each cell on, one construct of each power of two up to L."""
+
     kind = "lci"
 
     def _sizes(self, k: int) -> int:
@@ -135,6 +139,8 @@ class LogarithmicConstructIntervals(_AnchoredIntervals):
 
 
 class VirtualConstructSquares(_Anchored):
+    """VCS: from each cell on, one square for each power of two up to L (paper 001)."""
+
     kind = "vcs"
     dimensions = 2
 

@@ -39,6 +39,8 @@ class Sides(NamedTuple):
 
 
 class CountingIndex(RebuiltIndex):
+    """Bounds in order, for each dimension; a box is hit when all its dimensions have counted it."""
+
     kind = "counting"
 
     def _lay_out(self, lo: Doubles, hi: Doubles) -> float:

@@ -48,6 +48,9 @@ class IntervalTrees(NamedTuple):
 
 
 class IntervalSearchTrees(RebuiltIndex):
+    """One interval binary search tree for each dimension, merged by counting (paper 002, section
+    5)."""
+
     kind = "ibs"
 
     def _lay_out(self, lo: Doubles, hi: Doubles) -> float:

@@ -88,6 +88,8 @@ class Skip(NamedTuple):
 
 
 class IntervalSkipList(Index):
+    """A skip list over all borders, whose edges carry the intervals that cover them."""
+
     kind = "islist"
 
     def __init__(self, dims: int, *, p: float = 0.25, seed: int = 0):

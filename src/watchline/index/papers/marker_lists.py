@@ -38,6 +38,7 @@ SPARE = 1_024
 def append_marker(
     edges: Edges, markers: Markers, runs: Integers, edge: Int, marker: Int
 ) -> Markers:
+    """Put a marker at the end of an edge's list; the array of markers, which may have grown."""
     place = np.int64(edges[edge]["list"])
     if not place:
         markers, place = take_run(markers, runs, KIND[1])
@@ -104,6 +105,7 @@ def _shorten(edges: Edges, markers: Markers, runs: Integers, edge: Int, count: I
 
 @inner
 def copy_markers(edges: Edges, markers: Markers, runs: Integers, edge: Int, to: Int) -> Markers:
+    """Give another edge a copy of this edge's list; the array of markers, which may have grown."""
     place = np.int64(edges[edge]["list"])
     markers, copy = take_run(markers, runs, _kind(markers, place))
     for i in range(np.int64(markers[place]) + 1):
@@ -114,6 +116,7 @@ def copy_markers(edges: Edges, markers: Markers, runs: Integers, edge: Int, to: 
 
 @inner
 def drop_markers(edges: Edges, markers: Markers, runs: Integers, edge: Int) -> None:
+    """Empty an edge's list, whose run is free again."""
     place = np.int64(edges[edge]["list"])
     if place:
         _give(markers, runs, place, _kind(markers, place))

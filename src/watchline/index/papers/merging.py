@@ -57,6 +57,7 @@ def bounded(lo: Doubles, hi: Doubles) -> Mask:
 
 @outer_leaf()
 def count_hits(left: Counters, places: Array, start: int, end: int, step: int) -> None:
+    """Add `step` to the counters of the boxes in one list."""
     for j in range(np.uint64(start), np.uint64(end)):
         place = np.uint32(places[j])
         left[place] = np.int64(left[place]) + step

@@ -26,6 +26,8 @@ KEPT, ROWS = 2**21, 4_096
 
 
 class TwoPhaseIndex(Index):
+    """A `cei` for each dimension, and the merge of what they find (paper 003, section 2.1)."""
+
     kind = "twophase"
 
     def __init__(self, dims: int):
