@@ -94,6 +94,9 @@ def test_a_table_is_a_dict(kind: str, ordered: bool, data: st.DataObject) -> Non
         ]
         found = as_rows(table.rows())
         assert repr(sorted(found, key=repr)) == repr(sorted(known.values(), key=repr))
+        assert table.row_bytes() == table.rows().nbytes
+        some = ["name", "b", "ts"]
+        assert table.row_bytes(some) == table.rows().select(some).nbytes
         if ordered:
             assert [r["id"] for r in found] == list(known)
         columns = table.columns()

@@ -12,7 +12,7 @@ which objects came, so a table that is asked to keeps that order (`ordered`); el
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -86,6 +86,13 @@ class ObjectTable:
         total = sum(int(array.nbytes) for array in own) + self._ids.nbytes
         total += 0 if self._queue is None else self._queue.nbytes
         return total + sum(column.nbytes for column in self._columns.values())
+
+    def row_bytes(self, names: Iterable[str] | None = None) -> int:
+        """The bytes of all rows, or of these attributes of them, as Arrow counts them: a number
+        that follows from the rows alone, so that it is the same after a restore, and however rows
+        are cut into batches. No row is looked at."""
+        columns = self._columns.values() if names is None else (self._columns[n] for n in names)
+        return sum(column.row_bytes(self._count) for column in columns)
 
     # --- some objects
 

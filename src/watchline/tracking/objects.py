@@ -79,8 +79,8 @@ class Objects:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of own rows."""
-        return int(self.rows.nbytes)
+        """The bytes of own rows, which follow from the rows alone."""
+        return self.own.row_bytes()
 
     def set_held(self, held: Integers) -> None:
         """So many queries hold each own object now."""
