@@ -1,6 +1,7 @@
 """One shard's engine of changes, without Spark: which objects enter and leave which queries.
 
 tracker.py          `wl.Tracker`: rows and versions -> changes
+saved.py            a state as it was read: a snapshot, and the deltas after it
 objects.py          the objects of a shard: their latest rows, and who holds them
 object_table.py     latest rows in slots that stay from batch to batch
 expiry_queue.py     objects by the time of their last row, for time-outs
@@ -21,10 +22,10 @@ retention/          which objects are kept, and what is given up under a bound
 
 from watchline.tracking.batch import TimeSpan
 from watchline.tracking.filters import candidates_that_pay, ranges_of
-from watchline.tracking.objects import TouchedObjects
 from watchline.tracking.plan import ChangePlan, prepare_changes
 from watchline.tracking.queries import ChangeQueries
 from watchline.tracking.ranges import GRID, MoveCosts, bordered_runs
+from watchline.tracking.saved import Saved, Touched
 from watchline.tracking.timeline.format import (
     PLAIN,
     QUERIES,
@@ -34,7 +35,7 @@ from watchline.tracking.timeline.format import (
     unpack_timeline,
 )
 from watchline.tracking.timeline.reader import merge_timelines
-from watchline.tracking.tracker import Keeping, Saved, Tracker
+from watchline.tracking.tracker import Keeping, Tracker
 
 __all__ = [
     "GRID",
@@ -47,7 +48,7 @@ __all__ = [
     "Saved",
     "TimeSpan",
     "Timeline",
-    "TouchedObjects",
+    "Touched",
     "Tracker",
     "bordered_runs",
     "candidates_that_pay",

@@ -28,7 +28,7 @@ from watchline.tracking import (
     Saved,
     Timeline,
     TimeSpan,
-    TouchedObjects,
+    Touched,
     Tracker,
     pack_timeline,
     split_timeline,
@@ -148,13 +148,13 @@ class TrackerEngine:
     def snapshot(self) -> bytes:
         return self.tracker.snapshot()
 
-    def touched(self) -> TouchedObjects | None:
+    def touched(self) -> Touched | None:
         return self.tracker.touched()
 
-    def delta(self, touched: Sequence[TouchedObjects]) -> bytes:
+    def delta(self, touched: Sequence[Touched]) -> bytes:
         return self.tracker.delta(touched)
 
-    def replayed(self) -> list[TouchedObjects]:
+    def replayed(self) -> list[Touched]:
         return self.tracker.replayed
 
 
