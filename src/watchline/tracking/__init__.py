@@ -11,6 +11,7 @@ queries.py          the EMIT CHANGES queries of a stream, following the catalog;
 plan.py             queries -> boxes for those that a row alone decides, columns for the others
 ranges.py           an old row and a new row -> the boxes that hold only one of them
 tracked_queries.py  the queries as one tracker has them: version, lives, sizes
+resharding.py       the states of shards, dealt to another number of shards
 lives.py            when queries begin and end by themselves
 proximity.py        the queries of a tracker that move or rank
 row_operator.py     their operator, for rows and query ids
@@ -25,7 +26,8 @@ from watchline.tracking.filters import candidates_that_pay, ranges_of
 from watchline.tracking.plan import ChangePlan, prepare_changes
 from watchline.tracking.queries import ChangeQueries
 from watchline.tracking.ranges import GRID, MoveCosts, bordered_runs
-from watchline.tracking.saved import Saved, Touched
+from watchline.tracking.resharding import resharded
+from watchline.tracking.saved import Saved, TouchedState
 from watchline.tracking.timeline.format import (
     PLAIN,
     QUERIES,
@@ -48,7 +50,7 @@ __all__ = [
     "Saved",
     "TimeSpan",
     "Timeline",
-    "Touched",
+    "TouchedState",
     "Tracker",
     "bordered_runs",
     "candidates_that_pay",
@@ -56,6 +58,7 @@ __all__ = [
     "pack_timeline",
     "prepare_changes",
     "ranges_of",
+    "resharded",
     "split_timeline",
     "unpack_timeline",
 ]

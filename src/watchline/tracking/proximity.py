@@ -48,6 +48,11 @@ class ProximityQueries:
         queries, waiting = self._queries.moving(), self._queries.lives.waiting
         return RowOperator.over(self._objects, self._parts, queries, waiting, shrinkage)
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether there are no other parts, so that the k nearest here are those of all."""
+        return self._parts == 1
+
     def discard(self) -> None:
         """The operator may know what is wrong: it is built again when it is needed."""
         self._operator = None

@@ -19,14 +19,14 @@ from watchline.tracking.lives import after_delta
 from watchline.tracking.objects import TouchedObjects
 
 
-class Touched(NamedTuple):
+class TouchedState(NamedTuple):
     """What some batches changed in a tracker: objects, and queries whose lives changed."""
 
     objects: TouchedObjects
     lives: frozenset[str]
 
 
-class Delta(NamedTuple):
+class SavedDelta(NamedTuple):
     """The tables of a delta, and the queries whose lives it has."""
 
     tables: list[pa.Table]
@@ -44,7 +44,7 @@ class Saved(NamedTuple):
     others: int
     # Where only some objects are kept: by how many queries, and the shadows of others.
     more: list[pa.Table]
-    deltas: list[Delta]
+    deltas: list[SavedDelta]
 
     @staticmethod
     def of(blob: bytes, identity: str, stream: str, deltas: Sequence[bytes] = ()) -> Saved:
@@ -63,7 +63,7 @@ class Saved(NamedTuple):
         read = []
         for head, tables in later:
             before, lives = lives, after_delta(lives, head)
-            read.append(Delta(tables, _named(head, before)))
+            read.append(SavedDelta(tables, _named(head, before)))
         return Saved(heads[-1] | lives, declared, objects, first["others"], more, read)
 
 

@@ -39,7 +39,7 @@ from watchline.tracking.proximity import ProximityQueries
 from watchline.tracking.queries import STEPS, ChangeQueries, Step
 from watchline.tracking.retention.object_retention import ObjectRetention
 from watchline.tracking.row_operator import Memberships
-from watchline.tracking.saved import Saved, Touched
+from watchline.tracking.saved import Saved, TouchedState
 from watchline.tracking.timeline.format import Timeline
 from watchline.tracking.tracked_queries import TrackedQueries
 
@@ -73,7 +73,7 @@ class Tracker:
     # None where the rows were checked before they came here.
     _clock: Clock | None
     # What each delta of the state touched that the tracker was made from.
-    replayed: list[Touched]
+    replayed: list[TouchedState]
 
     def __init__(
         self,
@@ -240,6 +240,13 @@ class Tracker:
         self._counts["rows"] += rejects.total()
         self._counts["rejected"] += rejects.total()
 
+    def count_answers(self) -> None:
+        """Count anew what is in answers, for `stats`: the objects were other parts' before. Of
+        several parts none knows who is among the nearest neighbours of all."""
+        self._proximity.operator()
+        members = self._answers.members(self._objects.columns(), self._proximity.is_alone)
+        self._counts["answers"] = len(members.rows)
+
     def _counted(self, changes: pa.Table) -> pa.Table:
         signs = changes["sign"].to_numpy()
         self._counts["changes"] += len(signs)
@@ -343,12 +350,12 @@ class Tracker:
             "rejects": dict(sorted(self._rejects.items())),
         }
 
-    def touched(self) -> Touched | None:
+    def touched(self) -> TouchedState | None:
         """What changed since this was last called; None if only a snapshot can say."""
         objects, lives = self._objects.touched(), self._queries.lives.touched()
-        return None if objects is None else Touched(objects, lives)
+        return None if objects is None else TouchedState(objects, lives)
 
-    def delta(self, touched: Sequence[Touched]) -> bytes:
+    def delta(self, touched: Sequence[TouchedState]) -> bytes:
         """What changed, as bytes: a snapshot of before, and this, are a state of now. Its size
         follows the touched objects and the queries that began, ended or started meanwhile."""
         names = frozenset[str]().union(*(of.lives for of in touched))
@@ -388,7 +395,7 @@ class Tracker:
         tracker._forget(replace(saved.stream, retention=queries.stream.retention))
         tracker._take_over(saved)
         tracker.replayed = [
-            Touched(tracker._objects.apply(delta.tables, saved.head["newest"]), delta.lives)
+            TouchedState(tracker._objects.apply(delta.tables, saved.head["newest"]), delta.lives)
             for delta in saved.deltas
         ]
         return tracker
