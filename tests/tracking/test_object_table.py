@@ -131,9 +131,9 @@ def test_a_base_and_deltas_are_the_table(kind: str, data: st.DataObject) -> None
         copies[-1].add(table.rows())
     wanted = repr(sorted(as_rows(table.rows()), key=repr))
     for after, copy in enumerate(copies[:-1]):
-        copy.apply(*table.delta(touched[after:]))
+        copy.apply(*table.delta(touched[after:])[:2])
         assert repr(sorted(as_rows(copy.rows()), key=repr)) == wanted
-        copy.apply(*table.delta(touched[after:]))
+        copy.apply(*table.delta(touched[after:])[:2])
         assert repr(sorted(as_rows(copy.rows()), key=repr)) == wanted
 
 

@@ -127,6 +127,12 @@ class ObjectTable:
         if self._written is not None:
             self._written.append(slots)
 
+    def hold(self, slots: Integers, held: Integers) -> None:
+        """So many queries hold these objects."""
+        if self._written is not None:
+            self._written.append(slots[self.held[slots] != held])
+        self.held[slots] = held
+
     def add(self, rows: pa.Table) -> Integers:
         """The slots of new objects, each of which has one row."""
         slots = self._new_slots(rows.num_rows)
@@ -195,14 +201,16 @@ class ObjectTable:
             pa.concat_arrays([pa.array([], kind), *gone]),
         )
 
-    def delta(self, touched: Sequence[Touched]) -> tuple[pa.Table, pa.Array]:
-        """The rows that touched objects have now, and the ids of those that are gone."""
+    def delta(self, touched: Sequence[Touched]) -> tuple[pa.Table, pa.Array, Integers]:
+        """The rows that touched objects have now, the ids of those that are gone, and how many
+        queries hold each of the former."""
         slots = np.unique(np.concatenate([of.slots for of in touched]))
+        slots = slots[self._alive[slots]]
         gone = pa.concat_arrays([of.gone for of in touched]).unique()
-        return self.take(slots[self._alive[slots]]), gone.filter(pa.array(self.find(gone) < 0))
+        return self.take(slots), gone.filter(pa.array(self.find(gone) < 0)), self.held[slots]
 
     def apply(self, rows: pa.Table, gone: pa.Array) -> Touched:
-        """Take over a delta: what it touched."""
+        """Take over a delta: what it touched, the slots in the order of the rows."""
         slots = self.find(gone)
         self.remove(slots[slots >= 0])
         slots = self.find(one_array(rows[self.stream.object]))

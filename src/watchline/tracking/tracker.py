@@ -353,13 +353,17 @@ class Tracker:
     def touched(self) -> TouchedState | None:
         """What changed since this was last called; None if only a snapshot can say."""
         objects, lives = self._objects.touched(), self._queries.lives.touched()
-        return None if objects is None else TouchedState(objects, lives)
+        if objects is None or self._retention.has_given_up:
+            return None
+        return TouchedState(objects, lives)
 
     def delta(self, touched: Sequence[TouchedState]) -> bytes:
         """What changed, as bytes: a snapshot of before, and this, are a state of now. Its size
         follows the touched objects and the queries that began, ended or started meanwhile."""
         names = frozenset[str]().union(*(of.lives for of in touched))
         head = self._head() | {"lives": self._queries.lives.changed(names)}
+        if self.stream.retention is not None:
+            head |= self._retention.head()
         tables = self._objects.delta([of.objects for of in touched])
         return blobs.pack(head, tables, blobs.DELTA)
 
