@@ -37,8 +37,8 @@ def more(folder: Path, count: int) -> None:
 
 
 def test_a_job_goes_on_with_more_shards_and_with_one(folder: Path, jobs: InProcess) -> None:
-    """Ranges, lives, time-outs, moving queries and neighbours; the second time the last batch was
-    planned and written, and not committed."""
+    """Ranges, lives, time-outs, moving queries and neighbours. A batch that was not committed
+    is refused."""
     assert jobs.finish(folder, "run").code == 0
     done = jobs.finish(folder, "reshard", "--shards", "3", "--json")
     assert done.code == 0, done.stderr
@@ -48,8 +48,12 @@ def test_a_job_goes_on_with_more_shards_and_with_one(folder: Path, jobs: InProce
     done = jobs.finish(folder, "run", "--json")
     assert done.code == 0, done.stderr
     assert '"spark.sql.shuffle.partitions":"3"' in (folder / "checkpoint/offsets/1").read_text()
-    (folder / "checkpoint" / "commits" / "1").unlink()
-    (folder / "checkpoint" / "commits" / ".1.crc").unlink(missing_ok=True)
+    commit = folder / "checkpoint" / "commits" / "1"
+    commit.rename(folder / "commit")
+    done = jobs.finish(folder, "reshard", "--shards", "1")
+    assert done.code == 2
+    assert "batch 1 of the checkpoint" in done.stderr
+    (folder / "commit").rename(commit)
     done = jobs.finish(folder, "reshard", "--shards", "1")
     assert done.code == 0, done.stderr
     assert "has 1 shard now, not 3" in done.stdout

@@ -51,39 +51,46 @@ _ROWS = pa.schema(
 
 
 class Stopped(NamedTuple):
-    """A checkpoint as its job left it: the last batch that was planned, the text of its offsets,
-    the last batch that was committed, and the id of the streaming query."""
+    """A checkpoint as its job left it: the last batch, which was committed, the text of its
+    offsets, and the id of the streaming query."""
 
     folder: str
-    planned: int
+    batch: int
     offsets: str
-    committed: int
     query_id: str
 
     @staticmethod
     def of(folder: str) -> Stopped:
         planned, committed = (_last(os.path.join(folder, of)) for of in ("offsets", "commits"))
-        if committed is None or planned is None:
+        if planned is None:
             raise InvalidState(
                 f"the checkpoint {folder} has no batch yet: say shards in the job's file"
+            )
+        if planned != committed:
+            # A sink may have the batch: then nobody runs it again, and its state is needed; or it
+            # has not, and then the state of before.
+            raise InvalidState(
+                f"batch {planned} of the checkpoint {folder} was not finished: run the job until it"
+                " is, stop it, and try again"
             )
         with open(os.path.join(folder, "metadata"), encoding="utf-8") as file:
             query_id = json.load(file)["id"]
         with open(os.path.join(folder, "offsets", str(planned)), encoding="utf-8") as file:
-            return Stopped(folder, planned, file.read(), committed, query_id)
+            return Stopped(folder, planned, file.read(), query_id)
 
     @property
     def settings(self) -> dict[str, str]:
-        """Spark's settings that the last batch was planned with."""
+        """Spark's settings that the batch was planned with."""
         found: dict[str, str] = json.loads(self.offsets.split("\n")[1])["conf"]
         return found
 
-    def with_partitions(self, count: int) -> str:
-        """The offsets of the last batch, planned for so many partitions."""
+    def with_partitions(self, count: int) -> dict[str, str]:
+        """The offsets as if the batch had been planned for so many partitions, by their file."""
         first, second, *rest = self.offsets.split("\n")
         said = json.loads(second)
         said["conf"][PARTITIONS] = str(count)
-        return "\n".join([first, json.dumps(said, separators=(",", ":")), *rest])
+        second = json.dumps(said, separators=(",", ":"))
+        return {f"offsets/{self.batch}": "\n".join([first, second, *rest])}
 
 
 def _last(folder: str) -> int | None:
@@ -122,10 +129,7 @@ def reshard(spark: SparkSession, job: Job, catalog: Catalog, shards: int) -> int
     made = _new_rows(blobs, files, like)
     with clear_errors():
         _write_store(spark, stopped, work, made)
-    texts = {
-        f"offsets/{stopped.planned}": stopped.with_partitions(shards),
-        **with_shards(job, catalog, shards),
-    }
+    texts = stopped.with_partitions(shards) | with_shards(job, catalog, shards)
     checkpoints.commit(stopped.folder, Rewriting(texts, gone))
     checkpoints.finish(stopped.folder)
     return before
@@ -148,8 +152,8 @@ def _files_below(checkpoint: str, folder: str) -> list[str]:
 
 
 def _state_rows(spark: SparkSession, stopped: Stopped) -> list[StateRow]:
-    """The rows of the shards after the last batch that was committed."""
-    reader = spark.read.format("statestore").option("batchId", stopped.committed)
+    """The rows of the shards after the last batch."""
+    reader = spark.read.format("statestore").option("batchId", stopped.batch)
     found = reader.load(stopped.folder).select("key.*", "value.groupState.*").toArrow()
     names = StateRow._fields
     rows = [StateRow(**{name: row[name] for name in names}) for row in found.to_pylist()]
@@ -185,7 +189,7 @@ def _new_rows(blobs: Sequence[bytes], files: StateFiles, like: StateRow) -> list
 def _write_store(
     spark: SparkSession, stopped: Stopped, work: str, rows: list[tuple[Any, ...]]
 ) -> None:
-    """Spark's state store with these rows, as the batch after the last committed one reads it."""
+    """Spark's state store with these rows, as the next batch reads it."""
     inbox, made = os.path.join(work, "rows"), os.path.join(work, "made")
     os.mkdir(inbox)
     columns = [
@@ -206,14 +210,12 @@ def _write_store(
         for name in names:
             if name == "1.zip":
                 os.rename(
-                    os.path.join(place, name), os.path.join(place, f"{stopped.committed + 1}.zip")
+                    os.path.join(place, name), os.path.join(place, f"{stopped.batch + 1}.zip")
                 )
             elif name == ".1.zip.crc":
                 os.unlink(os.path.join(place, name))
     for number in range(len(rows)):
-        if not os.path.exists(
-            os.path.join(state, "0", str(number), f"{stopped.committed + 1}.zip")
-        ):
+        if not os.path.exists(os.path.join(state, "0", str(number), f"{stopped.batch + 1}.zip")):
             raise InvalidState("Spark wrote no snapshot of the new state: nothing was changed")
     os.rename(state, os.path.join(work, checkpoints.NEW))
     shutil.rmtree(inbox)
