@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -26,6 +26,8 @@ from watchline.rows.acceptance import declared
 from watchline.rows.sharding import shards_of
 from watchline.tracking.batch import TimeSpan
 from watchline.tracking.queries import ChangeQueries
+from watchline.tracking.resharding import resharded
+from watchline.tracking.saved import Saved
 from watchline.tracking.timeline.reader import merge_timelines
 
 NAN, INF = float("nan"), float("inf")
@@ -391,6 +393,28 @@ class MergedShards(Shards):
         assert stats["objects"] == len(self.ledger.live)
 
 
+class Resharded(MergedShards):
+    """Shards whose number changes after every event."""
+
+    numbers: ClassVar = [3, 1, 2, 7, 2, 4, 1]
+
+    def play(self, what: str, *parts: Any) -> None:
+        super().play(what, *parts)
+        reshard(self, self.numbers[len(self.events) % len(self.numbers)])
+
+
+def reshard(played: Shards, parts: int) -> None:
+    """Go on with so many trackers."""
+    identity, name = played.catalog.identity, played.watcher.stream.name
+    states = [Saved.of(tracker.snapshot(), identity, name) for tracker in played.trackers]
+    queries = ChangeQueries(played.catalog, name, played.trackers[0].version)
+    blobs = resharded(states, queries, parts)
+    played.parts = parts
+    played.trackers = [
+        wl.Tracker.resume(played.watcher, Saved.of(blob, identity, name), parts) for blob in blobs
+    ]
+
+
 def told_of(merged: Any, object_name: str) -> list[Told]:
     """Its changes as those of a tracker."""
     reasons = pytest.importorskip("watchline.reasons").REASONS
@@ -425,3 +449,32 @@ def test_merged_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
     for event in events:
         shards.play(*event)
     assert len(shards.events) > 100
+
+
+@settings(ours, max_examples=examples(40))
+@given(scripts(12, 6), st.booleans())
+def test_another_number_of_shards_changes_nothing(script: Script, generous: bool) -> None:
+    """Moving and kNN queries, lives and time-outs: each event meets another number of shards."""
+    kind, timeout, events = script
+    shards = Resharded(kind, timeout, 2, generous)
+    for event in events:
+        shards.play(*event)
+
+
+@pytest.mark.parametrize("seed", seeds(range(400, 406)))
+def test_another_number_of_shards_changes_nothing_for_a_crowd(seed: int) -> None:
+    kind, timeout, events = crowd(seed)
+    shards = Resharded(kind, timeout, 2, generous=seed % 2 == 0)
+    for event in events:
+        shards.play(*event)
+    assert len(shards.events) > 100
+
+
+@pytest.mark.parametrize("seed", seeds(range(500, 504)))
+def test_counters_of_other_shards_are_those_of_one(seed: int) -> None:
+    """Without neighbours, whose answers the merge counts, the sums are those of one tracker."""
+    kind, timeout, events = crowd(seed, knn=False)
+    shards = Shards(kind, timeout, 2, generous=False)
+    for number, event in enumerate(events):
+        shards.play(*event)
+        reshard(shards, 1 + number % 3)

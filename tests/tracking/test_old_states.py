@@ -1,17 +1,22 @@
-"""A tracker goes on from the state that commit 6de3d4c wrote, as that commit went on itself."""
+"""A tracker goes on from the states that older commits wrote, as those went on themselves."""
 
 from __future__ import annotations
 
+import base64
+import json
+import lzma
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import watchline as wl
 from tests import reference
 from tests.support.old_files import (
     BOUND,
+    FOLDER,
     Row,
     continued,
     execute_later,
@@ -20,6 +25,12 @@ from tests.support.old_files import (
     plain,
     unpack,
 )
+from watchline.tracking import ChangeQueries, Saved
+
+CHAIN_SCHEMA = pa.schema(
+    [("id", pa.string()), ("x", pa.float64()), ("y", pa.float64()), ("kind", pa.string()),
+     ("ts", pa.timestamp("us", "UTC"))]
+)  # fmt: skip
 
 # One query of the catalog emits matches.
 pytestmark = pytest.mark.filterwarnings("ignore::watchline.errors.UnansweredWarning")
@@ -69,6 +80,52 @@ def test_a_tracker_that_sheds_goes_on(tmp_path: Path) -> None:
     assert any(answers.get(name) for name in ranges)
     for name in ranges:
         assert answers.get(name, set()) <= exact[name], name
+
+
+def chain() -> dict[str, Any]:
+    """The states of commit 2eb3528, and how it went on (`tests/data/2eb3528/make.py`)."""
+    with lzma.open(FOLDER.parent / "2eb3528" / "chain.json.xz", "rt") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def resumed(catalog: wl.Catalog, blobs: list[bytes]) -> wl.Tracker:
+    state = Saved.of(blobs[0], catalog.identity, "cars", blobs[1:])
+    return wl.Tracker.resume(ChangeQueries(catalog, "cars", state.head["version"]), state)
+
+
+@pytest.mark.parametrize("first", [0, 5, 11])
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_a_chain_with_all_lives_in_each_delta_goes_on(first: int, is_merged: bool) -> None:
+    """Deltas of format 4 are read; those of today follow them, also in the place of some."""
+    found = chain()
+    catalog = wl.Catalog.of(found["statements"])
+    old = [base64.b64decode(text) for text in found["chain"]]
+    tracker = resumed(catalog, old)
+    tracker.touched()
+    notes = tracker.replayed[first:] if is_merged else []
+    blobs = old[: first + 1] if is_merged else list(old)
+    for rows, wanted in zip(found["later"], found["changes"], strict=True):
+        changes = tracker.process(pa.Table.from_pylist(rows, CHAIN_SCHEMA))
+        assert told(changes) == wanted
+        touched = tracker.touched()
+        assert touched is not None
+        notes.append(touched)
+        if not is_merged:
+            blobs.append(tracker.delta([touched]))
+        else:
+            blobs[first + 1 :] = [tracker.delta(notes)]
+        again = resumed(catalog, blobs)
+        for name in ("births", "waiting"):
+            assert getattr(again._queries.lives, name) == getattr(tracker._queries.lives, name)
+        assert again.stats() == {**tracker.stats(), "query_bytes": again.stats()["query_bytes"]}
+
+
+def told(changes: pa.Table) -> list[list[Any]]:
+    names = ["query_id", "sign", "object_id", "time", "reason", "x"]
+    columns = [changes[name] for name in names]
+    columns[3] = columns[3].cast(pa.int64())
+    return sorted(map(list, zip(*(column.to_pylist() for column in columns), strict=True)), key=str)
 
 
 def members(changes: list[Row]) -> dict[str, set[Any]]:

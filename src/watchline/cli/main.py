@@ -18,7 +18,7 @@ import click
 from watchline import sql
 from watchline.catalog import Catalog, Queries
 from watchline.cli.catalog_commands import catalog_group
-from watchline.cli.run import replay_command, run_command
+from watchline.cli.run import replay_command, reshard_command, run_command
 from watchline.cli.shared import (
     CATALOG_HELP,
     Command,
@@ -63,6 +63,7 @@ def cli(catalog: str | None) -> None:
 
 cli.add_command(run_command)
 cli.add_command(replay_command)
+cli.add_command(reshard_command)
 cli.add_command(catalog_group)
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import click
 
+from watchline import checkpoint as checkpoints
 from watchline.catalog import Catalog
 from watchline.cli.shared import Command, json_option, plain_warnings
 from watchline.cli.stopping import Stop
-from watchline.config import Job, load
-from watchline.errors import InvalidQuery, WatchlineError
+from watchline.config import MAX_SHARDS, Job, load
+from watchline.errors import InvalidQuery, InvalidState, WatchlineError
 from watchline.preflight import check_replay, check_run
 
 
@@ -46,12 +47,15 @@ def run_command(file: str, as_json: bool) -> None:
     format = "parquet"
     path = "out"
     """
-    with Stop() as stop:
-        _run(file, as_json, stop)
-
-
-def _run(file: str, as_json: bool, stop: Stop) -> None:
     job = load(file)
+    try:
+        with Stop() as stop:
+            _run(job, file, as_json, stop)
+    finally:
+        checkpoints.release(job.checkpoint)
+
+
+def _run(job: Job, file: str, as_json: bool, stop: Stop) -> None:
     if not job.checkpoint and job.sink.path:
         raise InvalidQuery(f"{file}: 'checkpoint' is missing: a stream into files needs one")
     catalog = _opened(job)
@@ -135,6 +139,70 @@ def _replay(job: Job, catalog: Catalog, as_json: bool, stop: Stop) -> None:
     else:
         rows, results = f"{counts['rows']:,} rows", f"{counts[job.result_name]:,} {job.result_name}"
         click.echo(f"{results} in {seconds:.1f} s from {rows}{_dropped(counts, ', ')}")
+
+
+@click.command("reshard", cls=Command, examples="watchline reshard alerts.toml --shards 8")
+@click.argument("file", type=click.Path())
+@click.option(
+    "--shards",
+    type=click.IntRange(1, MAX_SHARDS),
+    required=True,
+    help="The number of shards that the job is to have.",
+)
+@json_option
+def reshard_command(file: str, shards: int, as_json: bool) -> None:
+    """Give a stopped job that emits changes another number of shards.
+
+    Its checkpoint is rewritten: all of it, or nothing of it if the command is broken off. Nothing
+    is lost and nothing comes twice. The job's file must then say the new number, or none.
+    """
+    job = load(file)
+    _check_reshard(job, file)
+    catalog = _opened(job)
+    checkpoints.hold(job.checkpoint, alone=True)
+    try:
+        with Stop() as stop, _spark(job, catalog, stop) as session:
+            if stop.asked.is_set():
+                raise _Broken("stopped: nothing was changed")
+            from watchline.spark.checkpoint_shards import reshard
+
+            before = stop.call(lambda: reshard(session, job, catalog, shards))
+    finally:
+        checkpoints.release(job.checkpoint)
+    if as_json:
+        click.echo(json.dumps({"shards": shards, "before": before}))
+    elif before == shards:
+        click.echo(f"nothing to do: the checkpoint {job.checkpoint} has {_counted(shards)}")
+    else:
+        click.echo(f"the checkpoint {job.checkpoint} has {_counted(shards)} now, not {before}")
+    if job.shards not in (0, shards):
+        click.echo(
+            f"note: {file} says shards = {job.shards}: say {shards}, or leave it out", err=True
+        )
+
+
+def _counted(shards: int) -> str:
+    return f"{shards:,} shard{'s' * (shards != 1)}"
+
+
+def _check_reshard(job: Job, file: str) -> None:
+    """Refuse what has no shards, and a checkpoint that is not there or cannot be rewritten."""
+    if job.emit == "matches":
+        raise InvalidQuery(f"{file}: a job that emits matches has no state, and so no shards")
+    if job.emit == "joins":
+        raise InvalidQuery(
+            f"{file}: the shards of a join have queries, and windows of what these need: start with"
+            " a new checkpoint to have another number of them"
+        )
+    if not job.checkpoint:
+        raise InvalidQuery(f"{file}: 'checkpoint' is missing: there is nothing to give shards to")
+    if not checkpoints.is_local(job.checkpoint):
+        raise InvalidQuery(
+            f"{file}: the checkpoint {job.checkpoint} is behind a URL, where files cannot be"
+            " exchanged in one step: reshard a copy in a folder"
+        )
+    if not os.path.isdir(os.path.join(job.checkpoint, "offsets")):
+        raise InvalidState(f"{file}: there is no checkpoint in {job.checkpoint}")
 
 
 def _opened(job: Job) -> Catalog:

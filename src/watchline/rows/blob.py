@@ -21,8 +21,9 @@ from watchline.model import Stream
 MAGIC = b"watchline-state\n"
 # Format 3 has what shedding counts; format 2 is read as a state in which nothing is counted yet.
 FORMAT, READ = 3, (2, 3)
-# The format of a delta: what changed since a state, or since the delta before.
-DELTA = 4
+# The format of a delta: what changed since a state, or since the delta before. A delta of format 4
+# has the lives of all queries.
+DELTA, DELTAS = 5, (4, 5)
 # Format, bytes of the head, bytes in all; then a checksum of these and of what follows it.
 _FIXED, _SUM = struct.Struct("<HQQ"), struct.Struct("<I")
 _START = len(MAGIC) + _FIXED.size + _SUM.size

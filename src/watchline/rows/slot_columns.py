@@ -32,18 +32,52 @@ def slot_column(kind: pa.DataType) -> SlotColumn:
     return StringColumn() if pa.types.is_string(kind) else NumberColumn(kind)
 
 
+class Validity:
+    """Which slots have NULL: those where `mask` is False, of which there are `nulls`. A free slot
+    has none."""
+
+    def __init__(self) -> None:
+        self.mask: Mask = np.zeros(0, np.bool_)
+        self.nulls = 0
+
+    def grow(self, room: int) -> None:
+        """Room for so many slots."""
+        self.mask = longer_with(self.mask, room, 1)
+
+    def put(self, slots: Integers, valid: Mask | bool) -> None:
+        """Say of these slots whether they are valid; True of all."""
+        if valid is True:
+            if self.nulls:
+                self.clear(slots)
+        else:
+            self.nulls += _put_valid(self.mask, slots, np.asarray(valid, np.bool_))
+
+    def clear(self, slots: Integers) -> None:
+        """These slots have no NULL."""
+        if self.nulls:
+            self.nulls += _put_valid(self.mask, slots, np.ones(len(slots), np.bool_))
+
+    def bits(self, slots: Integers | slice) -> pa.Buffer | None:
+        """Arrow's bits of validity of these slots; None if all are valid."""
+        return None if not self.nulls else _validity(self.mask[slots])
+
+    def row_bytes(self, count: int) -> int:
+        """The bytes of these bits for so many slots, which are all that are not free."""
+        return (count + 7) // 8 if self.nulls else 0
+
+
 class NumberColumn:
-    """Numbers, times and booleans. Where `valid` is False the slot has NULL."""
+    """Numbers, times and booleans."""
 
     def __init__(self, kind: pa.DataType):
         self.kind = kind
         self.values: Array = np.zeros(0, _TYPES.get(kind, np.int64))
-        self.valid: Mask = np.zeros(0, np.bool_)
+        self.validity = Validity()
 
     def grow(self, room: int) -> None:
         """Room for so many slots."""
         self.values = longer_with(self.values, room, 0)
-        self.valid = longer_with(self.valid, room, 0)
+        self.validity.grow(room)
 
     def put(self, slots: Integers, array: pa.Array) -> None:
         """Give these slots these values; of a slot that is named twice, the last one."""
@@ -51,29 +85,35 @@ class NumberColumn:
         # What stands where there is NULL is nobody's business, but states should not differ by it.
         values = raw_values(array)
         self.values[slots] = values if valid is True else np.where(valid, values, 0)
-        self.valid[slots] = valid
+        self.validity.put(slots, valid)
 
     def take(self, slots: Integers) -> pa.Array:
         """The values of these slots."""
-        return self._arrow(self.values[slots], self.valid[slots])
+        return self._arrow(self.values[slots], slots)
 
     def clear(self, slots: Integers) -> None:
         """These slots are free."""
+        self.validity.clear(slots)
 
     def first(self, count: int) -> pa.Array:
         """The values of the first slots. Nothing is copied, so the result must not outlive the
         next call of `put`."""
-        return self._arrow(self.values[:count], self.valid[:count])
+        return self._arrow(self.values[:count], slice(count))
 
-    def _arrow(self, values: Array, valid: Mask) -> pa.Array:
+    def _arrow(self, values: Array, slots: Integers | slice) -> pa.Array:
+        count, bits = len(values), self.validity.bits(slots)
         if values.dtype == np.bool_:
-            return pa.array(values, mask=~valid)
-        data = [_validity(valid), pa.py_buffer(values)]
-        return pa.Array.from_buffers(self.kind, len(values), data)
+            values = np.packbits(values, bitorder="little")
+        return pa.Array.from_buffers(self.kind, count, [bits, pa.py_buffer(values)])
+
+    def row_bytes(self, count: int) -> int:
+        """What Arrow says that the rows of so many slots take, which are all that are not free."""
+        size = (count + 7) // 8 if self.values.dtype == np.bool_ else 8 * count
+        return size + self.validity.row_bytes(count)
 
     @property
     def nbytes(self) -> int:
-        return int(self.values.nbytes + self.valid.nbytes)
+        return int(self.values.nbytes + self.validity.mask.nbytes)
 
 
 class StringColumn:
@@ -87,14 +127,16 @@ class StringColumn:
         self.start: Integers = np.zeros(0, np.int64)
         self.size: Small = np.zeros(0, np.int32)
         self.room: Small = np.zeros(0, np.int32)
-        self.valid: Mask = np.zeros(0, np.bool_)
+        self.validity = Validity()
         self._end = 0
+        # The bytes of all texts.
+        self._letters = 0
 
     def grow(self, room: int) -> None:
         """Room for so many slots."""
         self.start = longer_with(self.start, room, 0)
         self.size, self.room = (longer_with(x, room, 0) for x in (self.size, self.room))
-        self.valid = longer_with(self.valid, room, 0)
+        self.validity.grow(room)
 
     def put(self, slots: Integers, array: pa.Array) -> None:
         """Give these slots these texts; of a slot that is named twice, the last one."""
@@ -103,13 +145,13 @@ class StringColumn:
         if self._end + more > len(self.heap):
             self._make_room(more)
         places = (self.start, self.size, self.room)
-        self._end = _write_texts(self.heap, self._end, places, slots, offsets, letters)
-        self.valid[slots] = valid_mask(array)
+        self._end, more = _write_texts(self.heap, self._end, places, slots, offsets, letters)
+        self._letters += more
+        self.validity.put(slots, valid_mask(array))
 
     def _make_room(self, more: int) -> None:
         """A new heap for the texts there are and as many bytes more, and half as much again."""
-        used = int(self.size.sum(dtype=np.int64))
-        heap = np.empty(max(LEAST_HEAP, 3 * (used + more) // 2), np.uint8)
+        heap = np.empty(max(LEAST_HEAP, 3 * (self._letters + more) // 2), np.uint8)
         self._end = _copy_texts(self.heap, heap, self.start, self.size)
         self.heap, self.room = heap, self.size.copy()
 
@@ -119,21 +161,27 @@ class StringColumn:
         np.cumsum(self.size[slots], out=offsets[1:])
         letters = np.empty(int(offsets[-1]), np.uint8)
         _read_texts(self.heap, self.start, slots, offsets, letters)
-        data = [_validity(self.valid[slots])]
+        data = [self.validity.bits(slots)]
         data += [pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(letters)]
         return pa.Array.from_buffers(self.kind, len(slots), data)
 
     def clear(self, slots: Integers) -> None:
         """These slots are free: their texts need no bytes when the heap is written anew."""
+        self._letters -= int(self.size[slots].sum(dtype=np.int64))
         self.size[slots] = 0
+        self.validity.clear(slots)
 
     def first(self, count: int) -> pa.Array:
         """The texts of the first slots."""
         return self.take(np.arange(count))
 
+    def row_bytes(self, count: int) -> int:
+        """What Arrow says that the rows of so many slots take, which are all that are not free."""
+        return self._letters + 4 * count + self.validity.row_bytes(count)
+
     @property
     def nbytes(self) -> int:
-        arrays = (self.heap, self.start, self.size, self.room, self.valid)
+        arrays = (self.heap, self.start, self.size, self.room, self.validity.mask)
         return sum(int(array.nbytes) for array in arrays)
 
 
@@ -171,6 +219,16 @@ def _validity(valid: Mask) -> pa.Buffer | None:
 
 
 @kernel
+def _put_valid(mask: Mask, slots: Integers, valid: Mask) -> int:
+    """Write the mask of these slots; how many more NULLs there are now."""
+    more = 0
+    for i in range(len(slots)):
+        more += int(mask[slots[i]]) - int(valid[i])
+        mask[slots[i]] = valid[i]
+    return more
+
+
+@kernel
 def _write_texts(
     heap: Bytes,
     end: int,
@@ -178,9 +236,11 @@ def _write_texts(
     slots: Integers,
     offsets: Small,
     letters: Bytes,
-) -> int:
-    """Write each text into its slot; the new end of the heap, which has room for all texts."""
+) -> tuple[int, int]:
+    """Write each text into its slot: the new end of the heap, which has room for all texts, and how
+    many bytes more all texts have now."""
     start, size, room = places
+    more = 0
     for i in range(len(slots)):
         s, first = slots[i], offsets[i]
         length = offsets[i + 1] - first
@@ -190,8 +250,9 @@ def _write_texts(
         at = start[s]
         for j in range(length):
             heap[at + j] = letters[first + j]
+        more += length - size[s]
         size[s] = length
-    return end
+    return end, more
 
 
 @kernel

@@ -23,6 +23,7 @@ What they need
 - wire.py: tables between operators, as Arrow IPC in binary columns
 - store.py: all access to the files of states and pins
 - shard_state.py: where the state of a shard lives
+- checkpoint_shards.py: another number of shards for the checkpoint of a stopped job
 - version_pin.py: one catalog version per micro-batch, the same on every replay
 - version_source.py: a stream of catalog versions, so that a registration starts a batch
 

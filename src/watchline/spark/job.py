@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from watchline import errors
 from watchline.catalog import Catalog
+from watchline.checkpoint import finish, hold, is_local
 from watchline.config import Job, SourceConfig
 from watchline.errors import (
     CatalogError,
@@ -37,6 +38,10 @@ from watchline.spark.matching import matches_of
 from watchline.spark.observing import counters
 from watchline.spark.shard_job import checked_shards, partitions_for
 from watchline.spark.tracking.driver import changes_of
+
+# What a checkpoint belongs to: the id of a catalog, what is emitted, and of how many shards.
+_MARK = "watchline-catalog"
+_ANEW = "or start with a new checkpoint"
 
 
 @dataclass(frozen=True)
@@ -206,38 +211,64 @@ def claim_checkpoint(job: Job, catalog: Catalog, default: int) -> int:
     Gives the number of shards: the job's, or else the checkpoint's.
     """
     shards = job.shards or default
-    if not job.checkpoint or "://" in job.checkpoint:
+    if not is_local(job.checkpoint):
         return shards
-    mark = os.path.join(job.checkpoint, "watchline-catalog")
+    mark = os.path.join(job.checkpoint, _MARK)
     os.makedirs(job.checkpoint, exist_ok=True)
+    hold(job.checkpoint)
+    # A change of its shards that was broken off comes to its end first.
+    finish(job.checkpoint)
     if not os.path.exists(mark) or not os.path.getsize(mark):
-        emit = "matches" if job.emit == "matches" else f"{job.emit} {shards}"
-        # A join's checkpoint knows its sources by their order alone.
-        emit += f" {_names(job)}" if job.emit == "joins" else ""
-        write_mark(mark, f"{catalog.id} {emit}")
-    with open(mark, encoding="ascii") as file:
-        # A mark from before there were changes is the id alone.
-        owner, emit, *more = [*file.read().split(), "matches"][:4]
-    anew = "or start with a new checkpoint"
-    if owner != catalog.id:
-        raise CatalogError(
-            f"the checkpoint {job.checkpoint} belongs to another catalog than {job.catalog}:"
-            f" name that one, {anew}"
-        )
-    if emit != job.emit:
-        raise CatalogError(f"the checkpoint {job.checkpoint} is of a job that emits {emit}, {anew}")
-    if emit == "matches":
+        write_mark(mark, _mark_of(job, catalog, shards))
+    if job.emit == "matches":
+        _check_mark(job, catalog)
         return shards
-    if emit == "joins" and more[1] != _names(job):
-        of = ", ".join(map(unquote, more[1].split(",")))
-        raise InvalidState(f"the checkpoint {job.checkpoint} is of a join of {of}, {anew}")
-    made = int(more[0])
+    made = marked_shards(job, catalog)
     if job.shards not in (0, made):
         raise InvalidState(
             f"the checkpoint {job.checkpoint} was made with {made} shards, not {job.shards}:"
-            f" use shards = {made}, {anew}"
+            f" use shards = {made}, {_ANEW}"
         )
     return made
+
+
+def _mark_of(job: Job, catalog: Catalog, shards: int) -> str:
+    """What the mark of a checkpoint says."""
+    emit = "matches" if job.emit == "matches" else f"{job.emit} {shards}"
+    # A join's checkpoint knows its sources by their order alone.
+    emit += f" {_names(job)}" if job.emit == "joins" else ""
+    return f"{catalog.id} {emit}"
+
+
+def marked_shards(job: Job, catalog: Catalog) -> int:
+    """The number of shards that the job's checkpoint was made with."""
+    more = _check_mark(job, catalog)
+    return int(more[0])
+
+
+def with_shards(job: Job, catalog: Catalog, shards: int) -> dict[str, str]:
+    """The mark of the checkpoint with another number of shards, by its name there."""
+    return {_MARK: _mark_of(job, catalog, shards)}
+
+
+def _check_mark(job: Job, catalog: Catalog) -> list[str]:
+    """Refuse the checkpoint of another job: what the mark says after what the job emits."""
+    with open(os.path.join(job.checkpoint, _MARK), encoding="ascii") as file:
+        # A mark from before there were changes is the id alone.
+        owner, emit, *more = [*file.read().split(), "matches"][:4]
+    if owner != catalog.id:
+        raise CatalogError(
+            f"the checkpoint {job.checkpoint} belongs to another catalog than {job.catalog}:"
+            f" name that one, {_ANEW}"
+        )
+    if emit != job.emit:
+        raise CatalogError(
+            f"the checkpoint {job.checkpoint} is of a job that emits {emit}, {_ANEW}"
+        )
+    if emit == "joins" and more[1] != _names(job):
+        of = ", ".join(map(unquote, more[1].split(",")))
+        raise InvalidState(f"the checkpoint {job.checkpoint} is of a join of {of}, {_ANEW}")
+    return more
 
 
 def _names(job: Job) -> str:

@@ -1,6 +1,7 @@
 """One shard's engine of changes, without Spark: which objects enter and leave which queries.
 
 tracker.py          `wl.Tracker`: rows and versions -> changes
+saved.py            a state as it was read: a snapshot, and the deltas after it
 objects.py          the objects of a shard: their latest rows, and who holds them
 object_table.py     latest rows in slots that stay from batch to batch
 expiry_queue.py     objects by the time of their last row, for time-outs
@@ -10,6 +11,7 @@ queries.py          the EMIT CHANGES queries of a stream, following the catalog;
 plan.py             queries -> boxes for those that a row alone decides, columns for the others
 ranges.py           an old row and a new row -> the boxes that hold only one of them
 tracked_queries.py  the queries as one tracker has them: version, lives, sizes
+resharding.py       the states of shards, dealt to another number of shards
 lives.py            when queries begin and end by themselves
 proximity.py        the queries of a tracker that move or rank
 row_operator.py     their operator, for rows and query ids
@@ -21,10 +23,11 @@ retention/          which objects are kept, and what is given up under a bound
 
 from watchline.tracking.batch import TimeSpan
 from watchline.tracking.filters import candidates_that_pay, ranges_of
-from watchline.tracking.objects import TouchedObjects
 from watchline.tracking.plan import ChangePlan, prepare_changes
 from watchline.tracking.queries import ChangeQueries
 from watchline.tracking.ranges import GRID, MoveCosts, bordered_runs
+from watchline.tracking.resharding import resharded
+from watchline.tracking.saved import Saved, TouchedState
 from watchline.tracking.timeline.format import (
     PLAIN,
     QUERIES,
@@ -34,7 +37,7 @@ from watchline.tracking.timeline.format import (
     unpack_timeline,
 )
 from watchline.tracking.timeline.reader import merge_timelines
-from watchline.tracking.tracker import Keeping, Saved, Tracker
+from watchline.tracking.tracker import Keeping, Tracker
 
 __all__ = [
     "GRID",
@@ -47,7 +50,7 @@ __all__ = [
     "Saved",
     "TimeSpan",
     "Timeline",
-    "TouchedObjects",
+    "TouchedState",
     "Tracker",
     "bordered_runs",
     "candidates_that_pay",
@@ -55,6 +58,7 @@ __all__ = [
     "pack_timeline",
     "prepare_changes",
     "ranges_of",
+    "resharded",
     "split_timeline",
     "unpack_timeline",
 ]

@@ -149,7 +149,7 @@ class LinkedRows:
             table.put(slots[changed], self.rows.take(pa.array(kept[changed])))
         if not is_known.all():
             slots[~is_known] = table.add(self.rows.take(pa.array(kept[~is_known])))
-        table.held[slots] = held
+        table.hold(slots, held)
         return slots
 
 

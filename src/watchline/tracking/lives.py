@@ -7,8 +7,8 @@ with other trackers.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,11 @@ class Lives:
     """
 
     def __init__(self, terms: dict[str, Term], moving: Iterable[Moving] = ()):
-        self.resume(terms, dict.fromkeys(terms))
         self.waiting: dict[str, tuple[int, int]] = {}
+        # The queries whose lives changed since `touched` was last called; None as long as nobody
+        # asks.
+        self._touched: set[str] | None = None
+        self.resume(terms, dict.fromkeys(terms))
         self.await_focals(moving)
 
     def resume(self, terms: dict[str, Term], births: dict[str, int | None]) -> None:
@@ -110,22 +113,35 @@ class Lives:
                 yield self._ends[at]
                 waiting += [2 * at + 1, 2 * at + 2]
 
-    def end(self, names: Iterable[str], newest: int) -> None:
+    def _note(self, names: Iterable[str]) -> None:
+        """The lives of these queries have changed."""
+        if self._touched is not None:
+            self._touched.update(names)
+
+    def end(self, names: Collection[str], newest: int) -> None:
         """The lives of these queries are over; they were all that end before this time."""
         for name in names:
             del self.births[name]
             del self._numbers[name]
+        self._note(names)
         while self._ends and self._ends[0][0] < newest:
             heapq.heappop(self._ends)
 
     def first_row(self, time: int) -> None:
         """Lives that had no beginning yet begin with the stream's first row."""
+        self._note(self.births)
         self.resume(self.terms, dict.fromkeys(self.births, time))
 
     def await_focals(self, moving: Iterable[Moving]) -> None:
         """Only these queries wait, and each for all its focal objects."""
         names = (name for queries in moving for name in queries.ids.to_pylist())
-        self.waiting = dict.fromkeys(names, ALL_FOCALS)
+        self.wait(dict.fromkeys(names, ALL_FOCALS))
+
+    def wait(self, waiting: dict[str, tuple[int, int]]) -> None:
+        """Exactly these queries wait."""
+        if waiting != self.waiting:
+            self._note(name for name, _ in self.waiting.items() ^ waiting.items())
+        self.waiting = waiting
 
     def begin(self, made: Plan, newest: int | None) -> None:
         """The lives of these queries begin, but for those whose end has passed already."""
@@ -134,14 +150,40 @@ class Lives:
         now = FIRST if newest is None else newest
         born = [name for name, term in terms.items() if term.until > now]
         self.births |= dict.fromkeys(born, newest)
+        self._note(born)
         self._expect(born)
 
     def drop(self, ids: Iterable[str]) -> None:
         """Queries are dropped."""
         for query_id in ids:
+            if query_id in self.births:
+                self._note([query_id])
             self.births.pop(query_id, None)
             self.terms.pop(query_id, None)
             self._numbers.pop(query_id, None)
+
+    # --- state
+
+    def state(self) -> dict[str, Any]:
+        """All lives, as the head of a state has them."""
+        return {"births": self.births, "waiting": self.waiting}
+
+    def touched(self) -> frozenset[str]:
+        """The queries whose lives changed since this was last called. The first call begins to take
+        notes."""
+        touched, self._touched = frozenset(self._touched or ()), set()
+        return touched
+
+    def changed(self, names: Iterable[str]) -> dict[str, Any]:
+        """The lives of these queries, as the head of a delta has them, for `after_delta`."""
+        names = sorted(names)
+        births, waiting = self.births, self.waiting
+        return {
+            "born": {name: births[name] for name in names if name in births},
+            "over": [name for name in names if name not in births],
+            "waits": {name: waiting[name] for name in names if name in waiting},
+            "started": [name for name in names if name not in waiting],
+        }
 
     def is_alive(self, name: str) -> bool:
         """Whether the life of a query is not over."""
@@ -160,3 +202,16 @@ class Lives:
         """Those of these queries whose life is not over."""
         alive = [self.is_alive(name) for name in queries.ids.to_pylist()]
         return queries.take(np.flatnonzero(np.array(alive, dtype=np.bool_)))
+
+
+def after_delta(before: Mapping[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
+    """All lives, as `Lives.state` gives them, after a delta whose head this is. A delta of an older
+    release has all lives itself."""
+    if "births" in delta:
+        return {name: delta[name] for name in ("births", "waiting")}
+    lives = delta["lives"]
+    births, waiting = (
+        {name: value for name, value in before[key].items() if name not in gone}
+        for key, gone in (("births", set(lives["over"])), ("waiting", set(lives["started"])))
+    )
+    return {"births": births | lives["born"], "waiting": waiting | lives["waits"]}

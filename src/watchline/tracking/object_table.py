@@ -12,7 +12,7 @@ which objects came, so a table that is asked to keeps that order (`ordered`); el
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +87,13 @@ class ObjectTable:
         total += 0 if self._queue is None else self._queue.nbytes
         return total + sum(column.nbytes for column in self._columns.values())
 
+    def row_bytes(self, names: Iterable[str] | None = None) -> int:
+        """The bytes of all rows, or of these attributes of them, as Arrow counts them: a number
+        that follows from the rows alone, so that it is the same after a restore, and however rows
+        are cut into batches. No row is looked at."""
+        columns = self._columns.values() if names is None else (self._columns[n] for n in names)
+        return sum(column.row_bytes(self._count) for column in columns)
+
     # --- some objects
 
     def find(self, ids: pa.Array) -> Integers:
@@ -119,6 +126,12 @@ class ObjectTable:
             column.put(slots, one_array(rows[name]))
         if self._written is not None:
             self._written.append(slots)
+
+    def hold(self, slots: Integers, held: Integers) -> None:
+        """So many queries hold these objects."""
+        if self._written is not None:
+            self._written.append(slots[self.held[slots] != held])
+        self.held[slots] = held
 
     def add(self, rows: pa.Table) -> Integers:
         """The slots of new objects, each of which has one row."""
@@ -188,14 +201,16 @@ class ObjectTable:
             pa.concat_arrays([pa.array([], kind), *gone]),
         )
 
-    def delta(self, touched: Sequence[Touched]) -> tuple[pa.Table, pa.Array]:
-        """The rows that touched objects have now, and the ids of those that are gone."""
+    def delta(self, touched: Sequence[Touched]) -> tuple[pa.Table, pa.Array, Integers]:
+        """The rows that touched objects have now, the ids of those that are gone, and how many
+        queries hold each of the former."""
         slots = np.unique(np.concatenate([of.slots for of in touched]))
+        slots = slots[self._alive[slots]]
         gone = pa.concat_arrays([of.gone for of in touched]).unique()
-        return self.take(slots[self._alive[slots]]), gone.filter(pa.array(self.find(gone) < 0))
+        return self.take(slots), gone.filter(pa.array(self.find(gone) < 0)), self.held[slots]
 
     def apply(self, rows: pa.Table, gone: pa.Array) -> Touched:
-        """Take over a delta: what it touched."""
+        """Take over a delta: what it touched, the slots in the order of the rows."""
         slots = self.find(gone)
         self.remove(slots[slots >= 0])
         slots = self.find(one_array(rows[self.stream.object]))

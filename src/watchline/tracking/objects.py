@@ -42,7 +42,10 @@ class Objects:
     def clear(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
         self.stream = stream
-        self.own = ObjectTable(stream, ordered=stream.retention is not None)
+        # Shedding decides ties by the order in which objects came.
+        retention = stream.retention
+        self._are_ordered = retention is not None and retention.sheds is not None
+        self.own = ObjectTable(stream, ordered=self._are_ordered)
         self.others = ObjectTable(stream)
         # Whether the next state has to be a whole one.
         self._is_new = True
@@ -79,12 +82,12 @@ class Objects:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of own rows."""
-        return int(self.rows.nbytes)
+        """The bytes of own rows, which follow from the rows alone."""
+        return self.own.row_bytes()
 
     def set_held(self, held: Integers) -> None:
         """So many queries hold each own object now."""
-        self.own.held[self.own.places()] = held
+        self.own.hold(self.own.places(), held)
         self.is_held_known = True
 
     def keep(self, kept: Mask) -> None:
@@ -116,32 +119,30 @@ class Objects:
         self.newest, self.is_held_known = newest, False
 
     def touched(self) -> TouchedObjects | None:
-        """What changed since this was last called; None if all may have. Where retention keeps some
-        objects only, a state is always a whole one, because it has the order of objects in it."""
+        """What changed since this was last called; None if all may have. Where there is a bound a
+        state is always a whole one, because it has the order of objects in it."""
         own, others = self.own.touched(), self.others.touched()
         is_new, self._is_new = self._is_new, False
-        whole = is_new or self.stream.retention is not None
-        return None if whole else TouchedObjects(own, others)
+        return None if is_new or self._are_ordered else TouchedObjects(own, others)
 
     def delta(self, touched: Sequence[TouchedObjects]) -> list[pa.Table]:
-        """What touched objects are now, for `apply`."""
-        tables = []
-        for table, parts in (
-            (self.own, [of.own for of in touched]),
-            (self.others, [of.others for of in touched]),
-        ):
-            rows, gone = table.delta(parts)
-            tables += [rows, pa.table({"id": gone})]
+        """What touched objects are now, for `apply`; where not all are kept, also who holds them,
+        as nobody counts that again."""
+        rows, gone, held = self.own.delta([of.own for of in touched])
+        other_rows, other_gone, _ = self.others.delta([of.others for of in touched])
+        tables = [rows, pa.table({"id": gone}), other_rows, pa.table({"id": other_gone})]
+        if self.stream.retention is not None:
+            tables.append(pa.table({"held": held.astype(np.int32)}))
         return tables
 
     def apply(self, tables: Sequence[pa.Table], newest: int | None) -> TouchedObjects:
         """Take over a delta: what it touched."""
-        rows, gone, other_rows, other_gone = tables
+        rows, gone, other_rows, other_gone, *held = tables
         self.newest = newest
-        return TouchedObjects(
-            self.own.apply(rows, gone["id"].combine_chunks()),
-            self.others.apply(other_rows, other_gone["id"].combine_chunks()),
-        )
+        own = self.own.apply(rows, gone["id"].combine_chunks())
+        if held:
+            self.own.hold(own.slots, held[0]["held"].to_numpy().astype(np.int64))
+        return TouchedObjects(own, self.others.apply(other_rows, other_gone["id"].combine_chunks()))
 
     def take_over_held(self, table: pa.Table) -> None:
         """The counts of a state that has them."""

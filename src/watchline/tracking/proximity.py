@@ -48,6 +48,11 @@ class ProximityQueries:
         queries, waiting = self._queries.moving(), self._queries.lives.waiting
         return RowOperator.over(self._objects, self._parts, queries, waiting, shrinkage)
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether there are no other parts, so that the k nearest here are those of all."""
+        return self._parts == 1
+
     def discard(self) -> None:
         """The operator may know what is wrong: it is built again when it is needed."""
         self._operator = None
@@ -62,7 +67,7 @@ class ProximityQueries:
     def note_waiting(self) -> None:
         """After a batch or a version: the tracker knows which queries wait."""
         if self._operator is not None:
-            self._queries.lives.waiting = self._operator.waiting()
+            self._queries.lives.wait(self._operator.waiting())
 
     # --- versions
 

@@ -20,25 +20,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
 
 from watchline.catalog import Call, CatalogLike, opened_catalog, warn_unanswered
 from watchline.clock import Clock, checked_clock, micros_now
-from watchline.errors import InvalidState, UnknownVersion
+from watchline.errors import UnknownVersion
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Emit, Keep, Stream
 from watchline.rows import AcceptedRows, Rejects, Rows, accepted, change_schema, times_of
 from watchline.rows import blob as blobs
 from watchline.tracking.answers import Answers
 from watchline.tracking.batch import ProcessedBatch, TimeSpan
-from watchline.tracking.objects import Objects, TouchedObjects
+from watchline.tracking.objects import Objects
 from watchline.tracking.proximity import ProximityQueries
 from watchline.tracking.queries import STEPS, ChangeQueries, Step
 from watchline.tracking.retention.object_retention import ObjectRetention
 from watchline.tracking.row_operator import Memberships
+from watchline.tracking.saved import Saved, TouchedState
 from watchline.tracking.timeline.format import Timeline
 from watchline.tracking.tracked_queries import TrackedQueries
 
@@ -72,7 +73,7 @@ class Tracker:
     # None where the rows were checked before they came here.
     _clock: Clock | None
     # What each delta of the state touched that the tracker was made from.
-    replayed: list[TouchedObjects]
+    replayed: list[TouchedState]
 
     def __init__(
         self,
@@ -239,6 +240,13 @@ class Tracker:
         self._counts["rows"] += rejects.total()
         self._counts["rejected"] += rejects.total()
 
+    def count_answers(self) -> None:
+        """Count anew what is in answers, for `stats`: the objects were other parts' before. Of
+        several parts none knows who is among the nearest neighbours of all."""
+        self._proximity.operator()
+        members = self._answers.members(self._objects.columns(), self._proximity.is_alone)
+        self._counts["answers"] = len(members.rows)
+
     def _counted(self, changes: pa.Table) -> pa.Table:
         signs = changes["sign"].to_numpy()
         self._counts["changes"] += len(signs)
@@ -322,7 +330,7 @@ class Tracker:
 
     def snapshot(self) -> bytes:
         """The state as bytes, for `restore`."""
-        head = self._head()
+        head = self._head() | self._queries.lives.state()
         tables = [self._objects.every_row()]
         if self.stream.retention is not None:
             more, shadows = self._retention.packed()
@@ -331,28 +339,33 @@ class Tracker:
         return blobs.pack(head, tables)
 
     def _head(self) -> dict[str, Any]:
-        """What a state has beside the objects."""
-        lives = self._queries.lives
+        """What a state has beside the objects and the lives of queries."""
         return {
             "stream": repr(self.stream),
             "catalog": self.identity,
             "version": self.version,
             "newest": self.newest,
-            "births": lives.births,
-            "waiting": lives.waiting,
             "others": len(self._objects.others),
             "counts": dict(sorted(self._counts.items())),
             "rejects": dict(sorted(self._rejects.items())),
         }
 
-    def touched(self) -> TouchedObjects | None:
-        """The objects that changed since this was last called; None if only a snapshot can say."""
-        return self._objects.touched()
+    def touched(self) -> TouchedState | None:
+        """What changed since this was last called; None if only a snapshot can say."""
+        objects, lives = self._objects.touched(), self._queries.lives.touched()
+        if objects is None or self._retention.has_given_up:
+            return None
+        return TouchedState(objects, lives)
 
-    def delta(self, touched: Sequence[TouchedObjects]) -> bytes:
+    def delta(self, touched: Sequence[TouchedState]) -> bytes:
         """What changed, as bytes: a snapshot of before, and this, are a state of now. Its size
-        follows the touched objects and the queries that end by themselves or wait."""
-        return blobs.pack(self._head(), self._objects.delta(touched), blobs.DELTA)
+        follows the touched objects and the queries that began, ended or started meanwhile."""
+        names = frozenset[str]().union(*(of.lives for of in touched))
+        head = self._head() | {"lives": self._queries.lives.changed(names)}
+        if self.stream.retention is not None:
+            head |= self._retention.head()
+        tables = self._objects.delta([of.objects for of in touched])
+        return blobs.pack(head, tables, blobs.DELTA)
 
     @classmethod
     def restore(
@@ -386,7 +399,8 @@ class Tracker:
         tracker._forget(replace(saved.stream, retention=queries.stream.retention))
         tracker._take_over(saved)
         tracker.replayed = [
-            tracker._objects.apply(delta, saved.head["newest"]) for delta in saved.deltas
+            TouchedState(tracker._objects.apply(delta.tables, saved.head["newest"]), delta.lives)
+            for delta in saved.deltas
         ]
         return tracker
 
@@ -448,36 +462,6 @@ class Tracker:
         such results."""
         counts = {name: self._counts[name] for name in COUNTED}
         return {**counts, "rejected_by": dict(self._rejects)}
-
-
-class Saved(NamedTuple):
-    """A snapshot and the deltas after it, which were read and found to be of a catalog and stream.
-    `head` is that of the last delta."""
-
-    head: dict[str, Any]
-    stream: Stream
-    objects: pa.Table
-    # So many of the objects, the last ones, are other shards'.
-    others: int
-    # Where only some objects are kept: by how many queries, and the shadows of others.
-    more: list[pa.Table]
-    deltas: list[list[pa.Table]]
-
-    @staticmethod
-    def of(blob: bytes, identity: str, stream: str, deltas: Sequence[bytes] = ()) -> Saved:
-        """Read a snapshot and deltas; those of another catalog or stream are refused."""
-        first, (objects, *more) = blobs.unpack(blob)
-        later = [blobs.unpack(delta, (blobs.DELTA,)) for delta in deltas]
-        heads = [first, *(head for head, _ in later)]
-        for head in heads:
-            if "stream" not in head:
-                raise InvalidState("the state is one of joins, not of a tracker")
-            blobs.check_catalog(head["catalog"], identity)
-        declared = blobs.stream_of(heads[-1]["stream"])
-        if declared.name != stream:
-            raise InvalidState(f"the state belongs to stream {declared.name!r}, not to {stream!r}")
-        others, tables = first["others"], [tables for _, tables in later]
-        return Saved(heads[-1], declared, objects, others, more, tables)
 
 
 def _span_of(rows: AcceptedRows) -> TimeSpan | None:

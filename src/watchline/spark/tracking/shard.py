@@ -28,7 +28,7 @@ from watchline.tracking import (
     Saved,
     Timeline,
     TimeSpan,
-    TouchedObjects,
+    TouchedState,
     Tracker,
     pack_timeline,
     split_timeline,
@@ -148,13 +148,13 @@ class TrackerEngine:
     def snapshot(self) -> bytes:
         return self.tracker.snapshot()
 
-    def touched(self) -> TouchedObjects | None:
+    def touched(self) -> TouchedState | None:
         return self.tracker.touched()
 
-    def delta(self, touched: Sequence[TouchedObjects]) -> bytes:
+    def delta(self, touched: Sequence[TouchedState]) -> bytes:
         return self.tracker.delta(touched)
 
-    def replayed(self) -> list[TouchedObjects]:
+    def replayed(self) -> list[TouchedState]:
         return self.tracker.replayed
 
 

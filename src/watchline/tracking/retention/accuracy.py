@@ -86,6 +86,8 @@ class Accuracy:
         """The part of all answers that is there, where so many are; the least possible where some
         objects are forgotten."""
         missing = self.missing()
+        if not len(missing.queries):
+            return 1.0
         is_ranked = missing.matched(self._answers.proximity.ranked()) > 0
         wrong, missed = (int(missing.objects[of].sum()) for of in (is_ranked, ~is_ranked))
         whole = answers + missed

@@ -45,7 +45,7 @@ class RetentionBounds:
             return n + int(-over / each)
         # What is given up leaves a shadow, unless shadows have all that is theirs.
         names = self._given_up.shadows.slim.column_names
-        shadow = self._objects.rows.select(names).nbytes / n
+        shadow = self._objects.own.row_bytes(names) / n
         own = int((1 - SHADOW_BYTES) * most / each)
         return min(n, max(n - int(np.ceil(over / max(each - shadow, 1.0))), own))
 

@@ -149,6 +149,18 @@ class ObjectRetention:
 
     # --- state
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether something is left of a time in which objects were given up, or queries smaller:
+        then only a whole state has it."""
+        given_up = self.given_up
+        lost = given_up.shadows or given_up.forgotten.objects or given_up.spared
+        return bool(lost) or self._queries.shrinkage != WHOLE
+
+    def head(self) -> dict[str, Any]:
+        """What the head of a state has of it."""
+        return self.packed()[0]
+
     def packed(self) -> tuple[dict[str, Any], list[pa.Table]]:
         """What a state has of it: keys of its head, and tables."""
         shrinkage, patience = self._queries.shrinkage, self.query_shedding.patience
