@@ -26,6 +26,7 @@ from watchline.proximity.bulk import (
     list_open_queries,
     look_around_again,
     open_queries,
+    queries_following,
     queries_looking,
     rank_among_known,
     unlink_focals,
@@ -390,6 +391,14 @@ class Operator:
         for q in self._ended.tolist():
             self.numbers.pop(self.ids[q])
         return changes
+
+    def may_move(self, events: Events) -> Integers:
+        """The nearest-neighbour queries, in order, whose centre may be another one after these
+        events: those that move with an object of which something happens, and those that end."""
+        ends = events.kind == END
+        moved = queries_following(self._world, np.unique(events.who[~ends]))
+        numbers = np.unique(np.concatenate([moved, events.who[ends]]))
+        return numbers[self.is_ranked(numbers)]
 
     def is_fresh(self, changes: AnswerChanges) -> Mask:
         """Whether each change is of a query that started in that event."""

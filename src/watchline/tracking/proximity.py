@@ -20,6 +20,7 @@ from watchline.tracking.queries import Step
 from watchline.tracking.retention.shrinking import Shrinkage
 from watchline.tracking.row_operator import Memberships, ProximityChanges, RowOperator, points_of
 from watchline.tracking.timeline.format import Timeline
+from watchline.tracking.timeline.sent import SentTimelines
 from watchline.tracking.tracked_queries import TrackedQueries
 
 # The bytes of an object where there is no operator: by how many queries it is held.
@@ -27,11 +28,11 @@ HELD_BYTES = 4
 
 
 class ProximityQueries:
-    """The operator of a tracker, one of so many `parts`, if there is one; without an operator no
-    query looks at an object."""
+    """The operator of a tracker, if there is one; without an operator no query looks at an object.
+    `sent` is what this part of a stream has sent to the merge of all parts."""
 
-    def __init__(self, objects: Objects, queries: TrackedQueries, parts: int):
-        self._objects, self._queries, self._parts = objects, queries, parts
+    def __init__(self, objects: Objects, queries: TrackedQueries, sent: SentTimelines):
+        self._objects, self._queries, self._sent = objects, queries, sent
         self._operator: RowOperator | None = None
 
     def __bool__(self) -> bool:
@@ -46,7 +47,7 @@ class ProximityQueries:
 
     def _built(self, shrinkage: Shrinkage) -> RowOperator:
         queries, waiting = self._queries.moving(), self._queries.lives.waiting
-        return RowOperator.over(self._objects, self._parts, queries, waiting, shrinkage)
+        return RowOperator.over(self._objects, self._sent, queries, waiting, shrinkage)
 
     def discard(self) -> None:
         """The operator may know what is wrong: it is built again when it is needed."""
@@ -75,7 +76,7 @@ class ProximityQueries:
         came = step.came.moving
         if self._operator is None and len(came) and not step.reset:
             shrinkage = self._queries.shrinkage
-            self._operator = RowOperator.over(self._objects, self._parts, [], {}, shrinkage)
+            self._operator = RowOperator.over(self._objects, self._sent, [], {}, shrinkage)
         if self._operator is None:
             return [], []
         fresh = came.take(np.arange(0)) if step.reset else self._queries.lives.alive(came)
