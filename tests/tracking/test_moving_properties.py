@@ -396,7 +396,7 @@ class MergedShards(Shards):
             if timeline is None:
                 continue
             received.append(Received(number, before, timeline))
-            if received[-1].counts:
+            if received[-1].is_counted:
                 tracker.sent.counts = [max(before, 0) + 1]
             if self.draw.random() < 0.1:
                 tracker.sent.counts = None

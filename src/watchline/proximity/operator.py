@@ -101,6 +101,8 @@ class Operator:
         self._free_numbers: list[int] = []
         self.numbers: dict[str, int] = {}
         self.ids: list[str] = []
+        # How many of the queries are nearest-neighbour queries.
+        self.ranked_count = 0
         self.kind = kind
         self._focals: dict[Any, int] = {}
         self._focal_ids, self._focal_slots = pa.array([], kind), np.empty(0, np.int32)
@@ -322,6 +324,7 @@ class Operator:
         table["w"][numbers], table["h"][numbers] = w, h
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
         table["k"][numbers], table["count"][numbers] = queries.k, 0
+        self.ranked_count += int(np.count_nonzero(queries.k))
         around["margin"][numbers] = 0.0 if caches is None else caches[0]
         around["want"][numbers] = queries.k if caches is None else caches[1]
         table["filter"][numbers] = filters
@@ -343,6 +346,7 @@ class Operator:
         """Queries that are no more, and what was in their answers."""
         gone = [self.numbers.pop(name) for name in names if name in self.numbers]
         numbers = np.array(gone, dtype=np.int64)
+        self.ranked_count -= int(np.count_nonzero(self.is_ranked(numbers)))
         changes = self._changes_of(close_queries, numbers)
         self._unlink(numbers)
         return changes
@@ -388,6 +392,7 @@ class Operator:
 
         changes = AnswerChanges(*filled_columns(fill, len(events.kind), 1.0, CHANGE_TYPES))
         self._ended = events.who[events.kind == END]
+        self.ranked_count -= int(np.count_nonzero(self.is_ranked(self._ended)))
         for q in self._ended.tolist():
             self.numbers.pop(self.ids[q])
         return changes

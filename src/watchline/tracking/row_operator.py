@@ -307,7 +307,9 @@ class RowOperator:
     def _begin(self, writer: TimelineWriter, numbers: Integers) -> None:
         """Note how those of these queries that rank are, for the timeline."""
         ranked = numbers[self._operator.is_ranked(numbers)]
-        writer.begin([self._operator.ids[q] for q in ranked.tolist()], self._operator.centres(ranked))
+        writer.begin(
+            [self._operator.ids[q] for q in ranked.tolist()], self._operator.centres(ranked)
+        )
 
     def _record(self, writer: TimelineWriter, changes: AnswerChanges, rows: RowSource) -> None:
         """What nearest neighbours did, into the timeline."""
@@ -316,9 +318,12 @@ class RowOperator:
         writer.record(changes.event, lines[places], changes.what, changes.row, rows)
 
     def timeline(self) -> Timeline | None:
-        """What nearest neighbours did since this was last asked, if there are several parts."""
+        """What nearest neighbours did since this was last asked, if there are several parts, and
+        any nearest-neighbour queries now or since then."""
         writer, self._writer = self._writer, None
-        return writer.finish() if writer else None
+        if writer is None or writer.is_empty and not self._operator.ranked_count:
+            return None
+        return writer.finish()
 
     def continue_timeline(self, other: RowOperator) -> None:
         """Go on with the timeline of another operator."""

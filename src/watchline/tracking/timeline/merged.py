@@ -59,7 +59,7 @@ class MergedAnswers:
         ids, sizes, owners, places = found.after
         known.replace(ids, sizes, owners, found.rows.take(pa.array(places)))
         for of in received:
-            if of.counts:
+            if of.is_counted:
                 self._received[of.part] = max(of.before, 0) + 1
         self._note(ids)
         return found

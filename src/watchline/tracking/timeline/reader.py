@@ -208,9 +208,7 @@ def _looked_up(table: Integers, places: Integers) -> Integers:
     return np.append(table, -1)[places]
 
 
-def _replayed(
-    records: _Records, lines: _Lines, rows: _Rows
-) -> tuple[Integers, Integers, Integers]:
+def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, Integers, Integers]:
     """The changes that the kernel finds; after the batch the size of each answer, and the query and
     the row of every candidate."""
     group = lines.group[records.line]

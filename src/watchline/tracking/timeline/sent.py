@@ -45,7 +45,7 @@ class Received(NamedTuple):
     timeline: Timeline
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         """Whether the timeline is one of those that parts and merge count: one in which nothing
         happened is not."""
         return self.before == WHOLE or self.timeline.records.num_rows > 0

@@ -52,6 +52,11 @@ class TimelineWriter:
             owner, row = operator.nearest(ranked)
             self.record(np.full(len(owner), BEGIN), owner, np.full(len(owner), ADD), row, rows)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was recorded."""
+        return not self._records
+
     def register(self, ids: list[str], columns: npt.NDArray[np.float64]) -> None:
         """Queries by their ids, with k and the centre, NaN while there is none."""
         first = len(self._ids)
@@ -112,6 +117,8 @@ class TimelineWriter:
         rows: RowSource,
     ) -> None:
         """Add what was done to queries by their lines, and to whose row, by its reference."""
+        if not len(event):
+            return
         before = sum(map(len, self._rows))
         meant = row != -1
         used, places = np.unique(row[meant], return_inverse=True)
