@@ -387,6 +387,8 @@ class MergedShards(Shards):
         self.draw = random.Random(len(self.trackers))
         self.merged = MergedAnswers(len(self.trackers))
         self.state: list[bytes] = []
+        # What each delta of the state touched.
+        self.touches: list[list[pa.Array]] = []
 
     def _nearest(self) -> list[Told]:
         received = []
@@ -414,8 +416,13 @@ class MergedShards(Shards):
         """The state is a snapshot and deltas, and now and then read again."""
         touched = self.merged.touched()
         if len(self.state) in (0, 4):
-            self.state = [self.merged.snapshot()]
+            self.state, self.touches = [self.merged.snapshot()], []
+        elif self.touches and self.draw.random() < 0.3:
+            self.touches.append(touched)
+            self.state[-1] = self.merged.delta(self.touches[-2:])
+            self.touches[-2:] = [[ids for of in self.touches[-2:] for ids in of]]
         else:
+            self.touches.append(touched)
             self.state.append(self.merged.delta([touched]))
         if self.draw.random() < 0.3:
             self.merged = MergedAnswers.resumed(len(self.trackers), self.state)

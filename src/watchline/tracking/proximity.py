@@ -137,7 +137,7 @@ class ProximityQueries:
         if self._operator is None:
             return np.zeros(len(self._objects), np.bool_)
         other = self._built(shrinkage)
-        seats = other.seats_at(self._objects.own.places())
+        seats = other.seats[self._objects.own.places()]
         looked: Mask = (other.refs(seats) > 0) | other.is_followed(seats)
         return looked
 
@@ -148,7 +148,7 @@ class ProximityQueries:
         """The seats of all objects, by their places."""
         if self._operator is None:
             return np.empty(0, np.int32)
-        return self._operator.seats_at(self._objects.own.places())
+        return self._operator.seats[self._objects.own.places()]
 
     def seats_at(self, places: Integers) -> Small:
         """The seats of the objects at these places."""

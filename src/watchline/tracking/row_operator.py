@@ -139,10 +139,6 @@ class RowOperator:
         self.seats = _noted(self.seats, *own)
         self.other_seats = _noted(self.other_seats, *others)
 
-    def seats_at(self, slots: Integers) -> Small:
-        """The seats of own objects."""
-        return self.seats[slots]
-
     def __len__(self) -> int:
         return len(self._operator)
 
@@ -154,7 +150,8 @@ class RowOperator:
         return self._operator.numbers
 
     def waiting(self) -> dict[str, tuple[int, int]]:
-        """The queries that wait: for which focal objects, and since when a report counts."""
+        """The queries that wait: for which focal objects, and since when a report counts. The
+        result goes on with the operator; see there."""
         return self._operator.waiting()
 
     def _enter(
@@ -321,7 +318,7 @@ class RowOperator:
         """What nearest neighbours did since this was last asked, if there are several parts, and
         any nearest-neighbour queries now or since then."""
         writer, self._writer = self._writer, None
-        if writer is None or writer.is_empty and not self._operator.ranked_count:
+        if writer is None or (writer.is_empty and not self._operator.ranked_count):
             return None
         return writer.finish()
 

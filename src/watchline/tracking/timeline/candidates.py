@@ -13,36 +13,10 @@ import pyarrow as pa
 from watchline.kernels.arrays import Integers
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
+from watchline.kernels.slots import SlotPool
 from watchline.rows import IdTable, one_array, slot_column
-from watchline.rows.slot_columns import StringColumn
 
-LEAST_ROOM = 64
 _NONE = -1
-
-
-class SlotPool:
-    """Numbers from 0 on that are taken and given back."""
-
-    def __init__(self) -> None:
-        self._free: Integers = np.empty(0, np.int64)
-        self._count = 0
-        self.room = 0
-
-    def take(self, count: int) -> Integers:
-        """So many slots that are free; `room` grows where there were too few."""
-        if count > self._count:
-            room = max(LEAST_ROOM, 2 * self.room, self.room + count - self._count)
-            self._free = longer_with(self._free, room, 0)
-            self._free[self._count : self._count + room - self.room] = np.arange(self.room, room)
-            self._count += room - self.room
-            self.room = room
-        self._count -= count
-        return self._free[self._count : self._count + count].copy()
-
-    def give(self, slots: Integers) -> None:
-        """Slots that were taken are free again."""
-        self._free[self._count : self._count + len(slots)] = slots
-        self._count += len(slots)
 
 
 class Candidates:
@@ -55,7 +29,7 @@ class Candidates:
         self.schema = schema
         self.answers = 0
         self._queries, self._rows = SlotPool(), SlotPool()
-        self._ids = StringColumn()
+        self._ids = slot_column(pa.string())
         self._slots = IdTable(self._ids)
         self._first: Integers = np.empty(0, np.int64)
         self._sizes: Integers = np.empty(0, np.int64)
