@@ -2,7 +2,8 @@
 kernels on one core, and Spark.
 
     python -m bench.moving
-        [still|moving|traffic|response|grid|shared|plans|spark|neighbours …] [--quick] [--figures DIR]
+        [still|moving|traffic|response|grid|shared|plans|spark|neighbours …]
+        [--quick] [--figures DIR]
 
 Without a part, all of them. Tables go to standard output, figures to the folder of `--figures`.
 """

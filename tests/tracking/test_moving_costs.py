@@ -1,7 +1,7 @@
 """What a call costs beside queries that move or rank: its rows and the changes they cause.
 
-Work is counted by what a call allocates: whoever looks at all objects at once makes an array of that
-length, and nothing else in a call of one row is as large.
+Work is counted by what a call allocates: whoever looks at all objects at once makes an array of
+that length, and nothing else in a call of one row is as large.
 """
 
 from __future__ import annotations
