@@ -35,7 +35,7 @@ def neighbours(quick: bool, _: Path) -> Iterator[str]:
     objects, queries, rows = (500, 20, 100) if quick else (100_000, 10_000, 1_000)
     yield f"## On Spark: {rows:,} rows a batch beside {queries:,} kNN queries, {objects:,} objects"
     with local_spark() as (session, folder):
-        jobs = prepared(folder, objects, queries, rows)
+        jobs = prepared(folder, objects, queries, rows, FIRST + (2 if quick else COUNTED))
         times: dict[str, list[float]] = {name: [] for name in jobs}
         for turn in range(1 if quick else ROUNDS + 1):
             for name, (job, remembers) in jobs.items():
@@ -61,12 +61,15 @@ def neighbours(quick: bool, _: Path) -> Iterator[str]:
     yield table(["target", "wanted", "measured (median)", "met"], lines)
 
 
-def prepared(folder: Path, objects: int, queries: int, rows: int) -> dict[str, tuple[Job, bool]]:
-    """The jobs by their names, and whether the merge has a place for its state."""
+def prepared(
+    folder: Path, objects: int, queries: int, rows: int, count: int
+) -> dict[str, tuple[Job, bool]]:
+    """The jobs by their names, and whether the merge has a place for its state. Their input is a
+    batch of all objects, and so many small ones."""
     (folder / "in").mkdir()
     feed = Feed(Walk.of(objects))
     write_batch(rows_of(feed.take(objects), 0), folder / "in", 0)
-    for k in range(1, 1 + FIRST + COUNTED):
+    for k in range(1, 1 + count):
         write_batch(rows_of(feed.take(rows), objects + k * rows), folder / "in", k)
     focal = np.random.default_rng(3).permutation(objects)[:queries].tolist()
     made = {}
