@@ -2,7 +2,8 @@
 kernels on one core, and Spark.
 
     python -m bench.moving
-        [still|moving|traffic|response|grid|shared|plans|spark …] [--quick] [--figures DIR]
+        [still|moving|traffic|response|grid|shared|plans|spark|neighbours …]
+        [--quick] [--figures DIR]
 
 Without a part, all of them. Tables go to standard output, figures to the folder of `--figures`.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from bench.common.report import Part, run
 from bench.moving.kernel import moving, still, traffic
+from bench.moving.neighbours import neighbours
 from bench.moving.plans import plans
 from bench.moving.response import grid, response
 from bench.moving.shared import shared
@@ -25,6 +27,7 @@ PARTS: dict[str, Part] = {
     "shared": shared,
     "plans": plans,
     "spark": spark,
+    "neighbours": neighbours,
 }
 
 

@@ -27,12 +27,14 @@ from watchline.model import Attribute, Keep, Query, Stream, Type
 from watchline.proximity import Moving
 from watchline.rows import row_schema, shards_of, times_of
 from watchline.tracking import (
+    WHOLE,
     ChangeQueries,
+    MergedAnswers,
+    Received,
     Saved,
     Timeline,
     TimeSpan,
     Tracker,
-    merge_timelines,
     pack_timeline,
     prepare_changes,
     split_timeline,
@@ -166,15 +168,21 @@ def _processed(
 
 
 def _merge(timelines: list[Timeline], stream: Stream) -> None:
-    """As shards send their timelines: dealt by query, packed, and merged."""
+    """As shards send their timelines: dealt by query, packed, and merged; and the merge's state."""
     dealt = [
         split_timeline(timeline, shards_of(timeline.queries["id"].combine_chunks(), SHARDS), SHARDS)
         for timeline in timelines
     ]
     for parts in zip(*dealt, strict=True):
-        sent = [unpack_timeline(pack_timeline(part)) for part in parts if part.records.num_rows]
-        if sent:
-            merge_timelines(sent, stream)
+        received = [
+            Received(number, WHOLE, unpack_timeline(pack_timeline(part)))
+            for number, part in enumerate(parts)
+            if part.records.num_rows
+        ]
+        if received:
+            merged = MergedAnswers(SHARDS)
+            merged.merge(received, stream)
+            MergedAnswers.resumed(SHARDS, [merged.snapshot()]).merge(received, stream)
 
 
 def _saved_and_read(tracker: Tracker, shared: ChangeQueries, keep: Keep | None) -> Tracker:

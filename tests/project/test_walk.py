@@ -101,12 +101,12 @@ def through_shards(
 
 def changes(path: Path, queries: Sequence[str]) -> Callable[[], Any]:
     ref = catalog(path, [CARS, *queries])
-    operator = ChangeOperator(ref, "cars", merged=True, keep=Keep())
+    operator = ChangeOperator(ref, "cars", merged=True, remembers=False, keep=Keep())
     schema = change_schema(ref.open().stream("cars"))
 
     def batch() -> pa.Table:
         sent = through_shards(ref, {ChangeRouter(ref, "cars", SHARDS): rows()}, operator)
-        return pa.Table.from_batches(MergeTask(schema)(iter(sent.to_batches())))
+        return pa.Table.from_batches(MergeTask(schema, SHARDS, None)(iter(sent.to_batches())))
 
     return batch
 

@@ -24,11 +24,11 @@ from watchline.proximity.events import Events
 from watchline.proximity.operator import Operator
 from watchline.rows.acceptance import declared
 from watchline.rows.sharding import shards_of
+from watchline.tracking import WHOLE, MergedAnswers, Received
 from watchline.tracking.batch import TimeSpan
 from watchline.tracking.queries import ChangeQueries
 from watchline.tracking.resharding import resharded
 from watchline.tracking.saved import Saved
-from watchline.tracking.timeline.reader import merge_timelines
 
 NAN, INF = float("nan"), float("inf")
 # Distances tie, sums are inexact, squares overflow and underflow. Weights by repetition.
@@ -379,13 +379,60 @@ def test_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
 
 
 class MergedShards(Shards):
-    """Besides: the timelines of the kNN queries, merged after every event."""
+    """Besides: the timelines of the kNN queries, merged after every event.
+
+    Sometimes the merge goes on from its state, and a shard sends all its candidates.
+    """
+
+    def __init__(self, kind: str, timeout: int | None, parts: int, generous: bool) -> None:
+        super().__init__(kind, timeout, parts, generous)
+        self.draw = random.Random(len(self.trackers))
+        self.begin_merge()
+
+    def begin_merge(self) -> None:
+        """A merge that knows nothing."""
+        self.merged = MergedAnswers(len(self.trackers))
+        self.state: list[bytes] = []
+        # What each delta of the state touched.
+        self.touches: list[list[pa.Array]] = []
 
     def _nearest(self) -> list[Told]:
-        found = [tracker.timeline() for tracker in self.trackers]
-        timelines = [timeline for timeline in found if timeline is not None]
+        received = []
+        for number, tracker in enumerate(self.trackers):
+            before = WHOLE if tracker.sent.counts is None else tracker.sent.counts[0]
+            timeline = tracker.timeline()
+            if timeline is None:
+                continue
+            received.append(Received(number, before, timeline))
+            if received[-1].is_counted:
+                tracker.sent.counts = [max(before, 0) + 1]
+            if self.draw.random() < 0.1:
+                tracker.sent.counts = None
+        if not received:
+            return []
         stream = self.watcher.stream
-        return told_of(merge_timelines(timelines, stream), stream.object) if timelines else []
+        found = told_of(self.merged.merge(received, stream), stream.object)
+        self._save()
+        answers = self.ledger.answers.items()
+        ranked = {spec.id for spec in self.ledger.queries.values() if spec.knn is not None}
+        assert self.merged.answers == sum(len(who) for name, who in answers if name in ranked)
+        return found
+
+    def _save(self) -> None:
+        """The state is a snapshot and deltas, and now and then read again."""
+        touched = self.merged.touched()
+        if len(self.state) in (0, 4):
+            self.state, self.touches = [self.merged.snapshot()], []
+        elif self.touches and self.draw.random() < 0.3:
+            self.touches.append(touched)
+            self.state[-1] = self.merged.delta(self.touches[-2:])
+            self.touches[-2:] = [[ids for of in self.touches[-2:] for ids in of]]
+        else:
+            self.touches.append(touched)
+            self.state.append(self.merged.delta([touched]))
+        if self.draw.random() < 0.3:
+            self.merged = MergedAnswers.resumed(len(self.trackers), self.state)
+            self.merged.touched()
 
     def _check(self, stats: dict[str, Any]) -> None:
         # A shard counts its own candidates, of which not all are in the answer.
@@ -401,6 +448,7 @@ class Resharded(MergedShards):
     def play(self, what: str, *parts: Any) -> None:
         super().play(what, *parts)
         reshard(self, self.numbers[len(self.events) % len(self.numbers)])
+        self.begin_merge()
 
 
 def reshard(played: Shards, parts: int) -> None:

@@ -2,6 +2,7 @@
 
 arrays.py    the types of the arrays that kernels take: one vocabulary for the whole package
 buffers.py   arrays that grow while kernels write to them
+slots.py     slots of arrays that are taken and given back
 threads.py   how many threads share the work of a call
 compiled.py  how kernels are compiled: those that Python calls, and those that only kernels call
 simd.py      instructions that Numba does not offer: prefetch, bits, moves of sixteen elements

@@ -182,6 +182,26 @@ def link_focals(world: World, numbers: Integers) -> None:
 
 
 @kernel
+def queries_following(world: World, slots: Integers) -> Integers:
+    """The queries that move with these objects, once for each of their roles."""
+    count = 0
+    for s in slots:
+        link = np.int64(world.objects.first[s])
+        while link != NONE:
+            count += 1
+            link = np.int64(world.then[link >> 1, link & 1])
+    found = np.empty(count, np.int64)
+    count = 0
+    for s in slots:
+        link = np.int64(world.objects.first[s])
+        while link != NONE:
+            found[count] = link >> 1
+            count += 1
+            link = np.int64(world.then[link >> 1, link & 1])
+    return found
+
+
+@kernel
 def unlink_focals(world: World, numbers: Integers) -> None:
     queries, first = world.queries, world.objects.first
     for q in numbers:

@@ -215,9 +215,9 @@ def _focal(
     while link != NONE:
         q = link >> 1
         link = np.int64(world.then[q, link & 1])
-        if queries.state[q] == FREE or queries.stamp[q] == e:
+        if queries.state[q] == FREE or queries.stamp[q] == world.counter[2] + e:
             continue  # its life is over, or it was here in its other role
-        queries.stamp[q] = e
+        queries.stamp[q] = world.counter[2] + e
         if not comes:
             at = _close(world, changes, at, e, q, CLOSED, partial)
         else:
@@ -249,13 +249,13 @@ def _report(
         if was:
             return move_range(world, changes, at, e, q, x, y)
         if starts:
-            queries.fresh[q] = e
+            queries.fresh[q] = world.counter[2] + e
         return open_range(world, changes, at, e, q, x, y)
     place_nearest(world, q)
     if was:
         return move_nearest(world, changes, at, e, q, partial)
     if starts:
-        queries.fresh[q] = e
+        queries.fresh[q] = world.counter[2] + e
         if partial:
             at = note_change(world.objects, changes, at, e, q, NOBODY, FRESH)
     return open_nearest(world, changes, at, e, q, partial)

@@ -63,9 +63,13 @@ class Labels:
         self._ids, self._labels, self._slots = every.take(pa.array(order)), labels, slots
         return crowded
 
+    def are_many_for(self, living: int) -> bool:
+        """Whether there are far more labels than so many objects need."""
+        return len(self._ids) > 2 * living + KEPT
+
     def forget(self, labels: Integers, living: Mask) -> None:
         """The ids of slots that are not living any more, if these are many."""
-        if len(self._ids) <= 2 * np.count_nonzero(living) + KEPT:
+        if not self.are_many_for(int(np.count_nonzero(living))):
             return
         kept = (labels[self._slots] == self._labels) & living[self._slots]
         self._ids = self._ids.filter(pa.array(kept))

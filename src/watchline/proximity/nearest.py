@@ -339,8 +339,8 @@ def object_near(
     while block != NONE:
         for place in range(block * BLOCK, block * BLOCK + fill):
             q = np.int64(blocks[place])
-            if queries.stamp[q] != e:
-                queries.stamp[q] = e
+            if queries.stamp[q] != world.counter[2] + e:
+                queries.stamp[q] = world.counter[2] + e
                 world.scratch[n] = q
                 n += 1
         block, fill = blocks[block * BLOCK + ITEMS], ITEMS

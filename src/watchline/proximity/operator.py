@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Bytes, Doubles, Integers, Mask, Small, Words
 from watchline.kernels.buffers import filled_columns, longer_with
+from watchline.kernels.slots import SlotPool
 from watchline.proximity.bulk import (
     capacities_for,
     cells_holding,
@@ -26,6 +27,7 @@ from watchline.proximity.bulk import (
     list_open_queries,
     look_around_again,
     open_queries,
+    queries_following,
     queries_looking,
     rank_among_known,
     unlink_focals,
@@ -96,12 +98,22 @@ class Operator:
         )
         self._focal, self._then = (np.full((0, 2), NONE, np.int32) for _ in range(2))
         self._span = np.full((0, 5), UNLISTED, np.int32)
-        self._free_slots: Small = np.empty(0, np.int32)
+        self._pool = SlotPool()
+        self._here = 0
+        self._counter = np.zeros(3, np.int64)
+        # Events of all calls before the last one.
+        self._events_before = 0
+        # Queries that wait for focal objects, and those that may do so no more: see `waiting`.
+        self._waiting: dict[str, tuple[int, int]] = {}
+        self._reported: list[Integers] = []
         self._free_numbers: list[int] = []
         self.numbers: dict[str, int] = {}
         self.ids: list[str] = []
+        # How many of the queries are nearest-neighbour queries.
+        self.ranked_count = 0
         self.kind = kind
         self._focals: dict[Any, int] = {}
+        self._focal_names: dict[int, Any] = {}
         self._focal_ids, self._focal_slots = pa.array([], kind), np.empty(0, np.int32)
         self._slots, self._squares = np.empty(0, np.int32), np.empty(0)
         self._arena = 0
@@ -118,7 +130,10 @@ class Operator:
     # --- objects
 
     def enrol(self, ids: pa.Array, mine: Mask) -> Small:
-        """Slots for objects that have none; they are not here yet."""
+        """Slots for objects that have none; they are not here yet. Cost: these and all focal
+        objects."""
+        if not len(ids):
+            return np.empty(0, np.int32)
         known = pc.index_in(ids, value_set=self._focal_ids)
         places = pc.fill_null(known, -1).to_numpy().astype(np.int64)
         slots = np.empty(len(ids), np.int32)
@@ -136,10 +151,10 @@ class Operator:
             look_around_again(self._world, self.ranked())
 
     def _new_slots(self, count: int) -> Small:
-        while len(self._free_slots) < count:
-            self._grow_objects()
-        slots, self._free_slots = self._free_slots[:count], self._free_slots[count:]
-        return slots
+        slots = self._pool.take(count)
+        if self._pool.room > len(self._objects):
+            self._grow_objects(self._pool.room)
+        return slots.astype(np.int32)
 
     def seat(
         self,
@@ -155,14 +170,21 @@ class Operator:
         self._objects["held"][slots] = held
         self._place[slots] = places
         self.set_lines(slots, bits, values)
+        self._count_here()
         self._lay_out()
+
+    def _count_here(self) -> None:
+        """Count all objects that are here."""
+        self._here = int(np.count_nonzero(self._objects["here"]))
 
     def discharge(self, slots: Small) -> None:
         """After events: objects that have timed out. A focal object keeps its slot."""
-        free = slots[self._objects["first"][slots] == NONE]
-        self._free_slots = np.concatenate([free, self._free_slots])
         objects = self._objects
-        self._labels.forget(objects["label"], (objects["here"] > 0) | (objects["first"] != NONE))
+        self._pool.give(slots[objects["first"][slots] == NONE])
+        # Focal objects that are not here have labels too.
+        if len(slots) and self._labels.are_many_for(self._here):
+            living = (objects["here"] > 0) | (objects["first"] != NONE)
+            self._labels.forget(objects["label"], living)
         if len(self._ended):
             self._unlink(self._ended)
             self._ended = self._ended[:0]
@@ -232,6 +254,7 @@ class Operator:
         looks at any more are let go."""
         self._objects["held"][slots] = held
         let_go_of(self._world, np.flatnonzero(self._objects["here"]))
+        self._count_here()
 
     def set_rows(self, slots: Small, rows: Integers) -> None:
         self._objects["row"][slots] = rows
@@ -282,6 +305,7 @@ class Operator:
                     self._focals[name] = int(known[i])
                 else:
                     new[name] = self._focals[name] = int(self._new_slots(1)[0])
+                self._focal_names[self._focals[name]] = name
             slots[i] = self._focals[name]
         if new:
             self._label(pa.array(list(new), self.kind), np.array(list(new.values()), np.int32))
@@ -310,6 +334,7 @@ class Operator:
         numbers = np.array([self._free_numbers.pop() for _ in range(n)], dtype=np.int64)
         for number, name in zip(numbers.tolist(), queries.ids.to_pylist(), strict=True):
             self.numbers[name], self.ids[number] = number, name
+        self._reported.append(numbers)
         table = self._queries
         table["state"][numbers], table["form"][numbers] = CLOSED, queries.form
         around = self._around
@@ -321,6 +346,7 @@ class Operator:
         table["w"][numbers], table["h"][numbers] = w, h
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
         table["k"][numbers], table["count"][numbers] = queries.k, 0
+        self.ranked_count += int(np.count_nonzero(queries.k))
         around["margin"][numbers] = 0.0 if caches is None else caches[0]
         around["want"][numbers] = queries.k if caches is None else caches[1]
         table["filter"][numbers] = filters
@@ -334,40 +360,49 @@ class Operator:
 
     def open(self, numbers: Integers) -> AnswerChanges:
         """Answers of those that can have one now; `event` is the place in `numbers`."""
-        if self._has_changed(self._objects["here"] > 0):
+        if self._has_changed(self._here):
             self._lay_out()
         return self._changes_of(open_queries, numbers)
 
     def drop(self, names: Iterable[str]) -> AnswerChanges:
         """Queries that are no more, and what was in their answers."""
-        gone = [self.numbers.pop(name) for name in names if name in self.numbers]
+        known = [name for name in names if name in self.numbers]
+        gone = [self.numbers.pop(name) for name in known]
+        for name in known:
+            self._waiting.pop(name, None)
         numbers = np.array(gone, dtype=np.int64)
+        self.ranked_count -= int(np.count_nonzero(self.is_ranked(numbers)))
         changes = self._changes_of(close_queries, numbers)
         self._unlink(numbers)
         return changes
 
     def _unlink(self, numbers: Integers) -> None:
+        focals = np.unique(self._focal[numbers])
         unlink_focals(self._world, numbers)
         self._free_numbers += numbers.tolist()
-        idle = {
-            name: slot
-            for name, slot in self._focals.items()
-            if self._objects["first"][slot] == NONE
-        }
-        for name in idle:
-            del self._focals[name]
-        if idle:
-            slots = np.array(list(idle.values()), np.int32)
-            away = slots[self._objects["here"][slots] == 0]
-            self._free_slots = np.concatenate([away, self._free_slots])
+        focals = focals[focals != NONE]
+        idle = focals[self._objects["first"][focals] == NONE]
+        for slot in idle.tolist():
+            del self._focals[self._focal_names.pop(slot)]
+        if len(idle):
+            self._pool.give(idle[self._objects["here"][idle] == 0])
             self._list_focals()
 
     def waiting(self) -> dict[str, tuple[int, int]]:
-        """The queries that have not started: which focal objects they wait for, and since when."""
-        numbers = np.flatnonzero((self._queries["waits"] > 0) & (self._queries["state"] != FREE))
-        found = self._queries[numbers]
-        pairs = zip(found["waits"].tolist(), found["since"].tolist(), strict=True)
-        return {self.ids[q]: pair for q, pair in zip(numbers.tolist(), pairs, strict=True)}
+        """The queries that have not started: which focal objects they wait for, and since when. The
+        caller takes this when what it told the operator is final: queries that events started since
+        then are left out from now on. The cost follows what changed since the last call."""
+        if self._reported:
+            numbers = np.unique(np.concatenate(self._reported))
+            found, self._reported = self._queries[numbers], []
+            waits = np.where(found["state"] == FREE, 0, found["waits"])
+            rows = zip(numbers.tolist(), waits.tolist(), found["since"].tolist(), strict=True)
+            for q, roles, since in rows:
+                if roles:
+                    self._waiting[self.ids[q]] = (roles, since)
+                else:
+                    self._waiting.pop(self.ids[q], None)
+        return self._waiting
 
     # --- events
 
@@ -376,24 +411,51 @@ class Operator:
         short = self._is_short()
         if short:
             self._entries *= 2
-        here, place = self._expected(events)
-        if short or self._has_changed(here):
-            self._lay_out(here, place)
-        self._queries["stamp"] = self._queries["fresh"] = -1
+        seats = np.unique(events.who[events.kind != END])
+        arrive = np.unique(events.who[events.kind == ROW])
+        new = int(np.count_nonzero(self._objects["here"][arrive] == 0))
+        if short or self._has_changed(self._here + new):
+            self._lay_out(*self._expected(events))
+        self._note_waiting(seats)
+        before = np.count_nonzero(self._objects["here"][seats])
+        self._events_before = int(self._counter[2])
 
         def fill(room: list[Any], event: int, at: int) -> tuple[int, int]:
             changes = AnswerChanges(room[0], room[1], room[2], room[3])
             return run_events(self._world, events, self._partial, changes, event, at)
 
         changes = AnswerChanges(*filled_columns(fill, len(events.kind), 1.0, CHANGE_TYPES))
+        self._counter[2] += len(events.kind)
+        if self._significant:
+            # Objects without events may have been let go.
+            self._count_here()
+        else:
+            self._here += int(np.count_nonzero(self._objects["here"][seats]) - before)
         self._ended = events.who[events.kind == END]
+        self._reported.append(self._ended)
+        self.ranked_count -= int(np.count_nonzero(self.is_ranked(self._ended)))
         for q in self._ended.tolist():
             self.numbers.pop(self.ids[q])
         return changes
 
+    def _note_waiting(self, seats: Integers) -> None:
+        """Queries that wait for some of these objects, of which something is going to happen."""
+        followers = queries_following(self._world, seats)
+        waits = followers[self._queries["waits"][followers] > 0]
+        if len(waits):
+            self._reported.append(waits)
+
+    def may_move(self, events: Events) -> Integers:
+        """The nearest-neighbour queries, in order, whose centre may be another one after these
+        events: those that move with an object of which something happens, and those that end."""
+        ends = events.kind == END
+        moved = queries_following(self._world, np.unique(events.who[~ends]))
+        numbers = np.unique(np.concatenate([moved, events.who[ends]]))
+        return numbers[self.is_ranked(numbers)]
+
     def is_fresh(self, changes: AnswerChanges) -> Mask:
         """Whether each change is of a query that started in that event."""
-        return self._queries["fresh"][changes.query] == changes.event
+        return self._queries["fresh"][changes.query] == self._events_before + changes.event
 
     def filters_of(self, numbers: Integers) -> Integers:
         return self._queries["filter"][numbers].astype(np.int64)
@@ -431,9 +493,8 @@ class Operator:
 
         return AnswerChanges(*filled_columns(fill, len(numbers), 1.0, CHANGE_TYPES))
 
-    def _grow_objects(self) -> None:
+    def _grow_objects(self, size: int) -> None:
         old = len(self._objects)
-        size = max(64, 2 * old)
         self._objects = longer_with(self._objects, size, 0)
         self._objects["first"][old:] = NONE
         self._place = longer_with(self._place, size, 0)
@@ -441,7 +502,6 @@ class Operator:
             bits=longer_with(self._lines.bits, size + 1, 0),
             values=longer_with(self._lines.values, size + 1, 0),
         )
-        self._free_slots = np.concatenate([self._free_slots, np.arange(old, size, dtype=np.int32)])
         self._assemble()
         self._give_room(np.flatnonzero(self._queries["state"] != FREE))
         self._lay_out()
@@ -485,16 +545,16 @@ class Operator:
 
     # --- the grid
 
-    def _has_changed(self, here: Mask) -> bool:
+    def _has_changed(self, here: int) -> bool:
         """Whether there are far more or fewer queries than when the grid was chosen, or objects."""
         return any(
             a > CHANGED * b or CHANGED * a < b
             for a, b in zip(self._sizes(here), self._built, strict=True)
         )
 
-    def _sizes(self, here: Mask) -> tuple[int, int]:
-        """Objects and queries; a few more or less never matter."""
-        return int(np.count_nonzero(here)) + 64, len(self.numbers) + 64
+    def _sizes(self, here: int) -> tuple[int, int]:
+        """So many objects, and the queries; a few more or less never matter."""
+        return here + 64, len(self.numbers) + 64
 
     def _expected(self, events: Events) -> tuple[Mask, Doubles]:
         """Which objects are here or will be in these events, and where: else the first rows of all
@@ -522,7 +582,7 @@ class Operator:
         if here is None or place is None:
             here, place = objects["here"] > 0, self._place
         points = place[here & (objects["mine"] > 0)]
-        self._built = self._sizes(here)
+        self._built = self._sizes(int(np.count_nonzero(here)))
         area = _area(points)
         # A circle of this radius has one object in it, on average.
         self._guess = float(np.sqrt(area / (np.pi * max(len(points), 1))))
@@ -566,6 +626,7 @@ class Operator:
     def _assemble(self) -> None:
         most = max(len(self._objects), len(self._queries)) + 1
         self._objects["mark"] = self._objects["dirty"] = 0
+        self._counter[:2] = 0
         self._world = World(
             self._frame,
             self._objects,
@@ -582,7 +643,7 @@ class Operator:
             self._slots,
             self._squares,
             np.empty(most, np.int32),
-            np.zeros(2, np.int64),
+            self._counter,
             np.empty(len(self._objects) + 1, np.int32),
             self._around,
             self._significant or None,

@@ -146,7 +146,8 @@ class World(NamedTuple):
     # What nearest-neighbour queries know: slots, and squares of distances.
     slots: Small
     squares: Doubles
-    # Room for slots or numbers; a counter for marks, and how many slots are in `dirty`.
+    # Room for slots or numbers; a counter for marks, how many slots are in `dirty`, and the events
+    # of all calls before: with it a stamp of an earlier call is none of this one.
     scratch: Small
     counter: Integers
     dirty: Small

@@ -247,6 +247,12 @@ class ShardState:
         engines, kept = remembered().engines, KeptEngine(engine, chain)
         keep(engines, (self._query, self._shard.key), (token, kept), KEPT_ENGINES)
 
+    def hold(self, engine: Any) -> None:
+        """The batch changed nothing: the state stays the last one, and the engine goes with it."""
+        if self.row is not None:
+            kept = self.row.token, KeptEngine(engine, self._chain)
+            keep(remembered().engines, (self._query, self._shard.key), kept, KEPT_ENGINES)
+
     def _new_chain(self, files: StateFiles, row: StateRow, blob: bytes) -> Chain:
         """A chain of a new base alone."""
         before, sequence = self._chain, row.sequence
@@ -286,8 +292,14 @@ class ShardState:
 
 
 def state_files(ref: CatalogRef, folder: str | None, query_id: str) -> StateFiles | None:
-    """The files of a streaming query: in the user's folder, or beside the catalog. Statements have
-    no place for files."""
+    """The files of a streaming query, if there is a place for them."""
+    place = state_place(ref, folder, query_id)
+    return None if place is None else StateFiles(store_at(place))
+
+
+def state_place(ref: CatalogRef, folder: str | None, query_id: str) -> str | None:
+    """Where a streaming query has its files: in the user's folder, or beside the catalog.
+    Statements have no place for files."""
     if folder is not None:
-        return StateFiles(store_at(f"{folder}/{query_id}"))
-    return None if ref.uri is None else StateFiles(store_at(f"{ref.uri}/_runs/{query_id}/state"))
+        return f"{folder}/{query_id}"
+    return None if ref.uri is None else f"{ref.uri}/_runs/{query_id}/state"

@@ -36,25 +36,29 @@ from watchline.tracking.timeline.format import (
     split_timeline,
     unpack_timeline,
 )
-from watchline.tracking.timeline.reader import merge_timelines
+from watchline.tracking.timeline.merged import MergedAnswers
+from watchline.tracking.timeline.sent import WHOLE, Received, SentTimelines
 from watchline.tracking.tracker import Keeping, Tracker
 
 __all__ = [
     "GRID",
     "PLAIN",
     "QUERIES",
+    "WHOLE",
     "ChangePlan",
     "ChangeQueries",
     "Keeping",
+    "MergedAnswers",
     "MoveCosts",
+    "Received",
     "Saved",
+    "SentTimelines",
     "TimeSpan",
     "Timeline",
     "TouchedState",
     "Tracker",
     "bordered_runs",
     "candidates_that_pay",
-    "merge_timelines",
     "pack_timeline",
     "prepare_changes",
     "ranges_of",

@@ -20,6 +20,7 @@ from watchline.tracking.queries import Step
 from watchline.tracking.retention.shrinking import Shrinkage
 from watchline.tracking.row_operator import Memberships, ProximityChanges, RowOperator, points_of
 from watchline.tracking.timeline.format import Timeline
+from watchline.tracking.timeline.sent import SentTimelines
 from watchline.tracking.tracked_queries import TrackedQueries
 
 # The bytes of an object where there is no operator: by how many queries it is held.
@@ -27,11 +28,11 @@ HELD_BYTES = 4
 
 
 class ProximityQueries:
-    """The operator of a tracker, one of so many `parts`, if there is one; without an operator no
-    query looks at an object."""
+    """The operator of a tracker, if there is one; without an operator no query looks at an object.
+    `sent` is what this part of a stream has sent to the merge of all parts."""
 
-    def __init__(self, objects: Objects, queries: TrackedQueries, parts: int):
-        self._objects, self._queries, self._parts = objects, queries, parts
+    def __init__(self, objects: Objects, queries: TrackedQueries, sent: SentTimelines):
+        self._objects, self._queries, self._sent = objects, queries, sent
         self._operator: RowOperator | None = None
 
     def __bool__(self) -> bool:
@@ -46,7 +47,7 @@ class ProximityQueries:
 
     def _built(self, shrinkage: Shrinkage) -> RowOperator:
         queries, waiting = self._queries.moving(), self._queries.lives.waiting
-        return RowOperator.over(self._objects, self._parts, queries, waiting, shrinkage)
+        return RowOperator.over(self._objects, self._sent, queries, waiting, shrinkage)
 
     @property
     def is_alone(self) -> bool:
@@ -80,7 +81,7 @@ class ProximityQueries:
         came = step.came.moving
         if self._operator is None and len(came) and not step.reset:
             shrinkage = self._queries.shrinkage
-            self._operator = RowOperator.over(self._objects, self._parts, [], {}, shrinkage)
+            self._operator = RowOperator.over(self._objects, self._sent, [], {}, shrinkage)
         if self._operator is None:
             return [], []
         fresh = came.take(np.arange(0)) if step.reset else self._queries.lives.alive(came)
@@ -141,7 +142,7 @@ class ProximityQueries:
         if self._operator is None:
             return np.zeros(len(self._objects), np.bool_)
         other = self._built(shrinkage)
-        seats = other.seats_at(self._objects.own.places())
+        seats = other.seats[self._objects.own.places()]
         looked: Mask = (other.refs(seats) > 0) | other.is_followed(seats)
         return looked
 
@@ -152,7 +153,7 @@ class ProximityQueries:
         """The seats of all objects, by their places."""
         if self._operator is None:
             return np.empty(0, np.int32)
-        return self._operator.seats_at(self._objects.own.places())
+        return self._operator.seats[self._objects.own.places()]
 
     def seats_at(self, places: Integers) -> Small:
         """The seats of the objects at these places."""

@@ -36,6 +36,7 @@ from watchline.tracking.filters import FilterColumns, Filters, stacked
 from watchline.tracking.objects import WORKING, Objects, RowSource, other_references
 from watchline.tracking.retention.shrinking import Shrinkage
 from watchline.tracking.timeline.format import Timeline
+from watchline.tracking.timeline.sent import SentTimelines
 from watchline.tracking.timeline.writer import BEGIN, TimelineEvents, TimelineWriter
 
 SECOND = 1_000_000
@@ -79,10 +80,10 @@ class RowOperator:
     `other_seats` those of focal objects that other shards own.
     """
 
-    def __init__(self, stream: Stream, parts: int, shrinkage: Shrinkage):
-        self._stream, self._parts, self._shrinkage = stream, parts, shrinkage
+    def __init__(self, stream: Stream, sent: SentTimelines, shrinkage: Shrinkage):
+        self._stream, self._sent, self._shrinkage = stream, sent, shrinkage
         significant = stream.retention is not None
-        self._operator = Operator(object_type(stream), parts > 1, significant=significant)
+        self._operator = Operator(object_type(stream), sent.parts > 1, significant=significant)
         self._filters = Filters(stream)
         self.seats: Small = np.empty(0, np.int32)
         self.other_seats: Small = np.empty(0, np.int32)
@@ -94,13 +95,13 @@ class RowOperator:
     @staticmethod
     def over(
         objects: Objects,
-        parts: int,
+        sent: SentTimelines,
         queries: Iterable[Moving],
         waiting: Waiting,
         shrinkage: Shrinkage,
     ) -> RowOperator:
         """With these queries, of which some wait, and these objects."""
-        made = RowOperator(objects.stream, parts, shrinkage)
+        made = RowOperator(objects.stream, sent, shrinkage)
         listed = list(queries)
         numbers = [made._filters.acquire(moving, GUESS)[0] for moving in listed]
         made._seat(objects)
@@ -138,10 +139,6 @@ class RowOperator:
         self.seats = _noted(self.seats, *own)
         self.other_seats = _noted(self.other_seats, *others)
 
-    def seats_at(self, slots: Integers) -> Small:
-        """The seats of own objects."""
-        return self.seats[slots]
-
     def __len__(self) -> int:
         return len(self._operator)
 
@@ -153,7 +150,8 @@ class RowOperator:
         return self._operator.numbers
 
     def waiting(self) -> dict[str, tuple[int, int]]:
-        """The queries that wait: for which focal objects, and since when a report counts."""
+        """The queries that wait: for which focal objects, and since when a report counts. The
+        result goes on with the operator; see there."""
         return self._operator.waiting()
 
     def _enter(
@@ -210,6 +208,10 @@ class RowOperator:
             self._kind_changes = _KindChanges(event, rows, *writer.leave_plain(plain, ranked))
         gone = [name for name in dropped if name in self]
         heard = self._heard(gone)
+        if writer:
+            # In all shards, so that what comes in their place has the same lines in all of them.
+            numbers = [self._operator.numbers[name] for name in gone]
+            self._begin(writer, np.array(numbers, np.int64))
         old = self._memberships(self._leave(gone), event, rows)
         filters, new = self._filters.acquire(came, self._operator.selectivity(came))
         if new:
@@ -294,10 +296,17 @@ class RowOperator:
         return Memberships(changes.row, self._ids(changes.query))
 
     def _opened(self, rows: RowSource) -> TimelineWriter | None:
-        """The timeline, which begins with how things are now if the last one was finished."""
-        if self._parts > 1 and self._writer is None:
-            self._writer = TimelineWriter(self._operator, rows)
+        """The timeline, which begins now if the last one was finished."""
+        if self._sent.parts > 1 and self._writer is None:
+            self._writer = TimelineWriter(self._operator, rows, self._sent.is_whole)
         return self._writer
+
+    def _begin(self, writer: TimelineWriter, numbers: Integers) -> None:
+        """Note how those of these queries that rank are, for the timeline."""
+        ranked = numbers[self._operator.is_ranked(numbers)]
+        writer.begin(
+            [self._operator.ids[q] for q in ranked.tolist()], self._operator.centres(ranked)
+        )
 
     def _record(self, writer: TimelineWriter, changes: AnswerChanges, rows: RowSource) -> None:
         """What nearest neighbours did, into the timeline."""
@@ -306,9 +315,12 @@ class RowOperator:
         writer.record(changes.event, lines[places], changes.what, changes.row, rows)
 
     def timeline(self) -> Timeline | None:
-        """What nearest neighbours did since this was last asked, if there are several parts."""
+        """What nearest neighbours did since this was last asked, if there are several parts, and
+        any nearest-neighbour queries now or since then."""
         writer, self._writer = self._writer, None
-        return writer.finish() if writer else None
+        if writer is None or (writer.is_empty and not self._operator.ranked_count):
+            return None
+        return writer.finish()
 
     def continue_timeline(self, other: RowOperator) -> None:
         """Go on with the timeline of another operator."""
@@ -339,10 +351,13 @@ class RowOperator:
         names = [self._operator.ids[q] for q in ended.tolist()]
         released = self._operator.filters_of(ended)
         writer = self._opened(rows)
+        moved = self._operator.may_move(events) if writer else ended
+        centres = self._operator.centres(moved)
         told = self._operator.run(events)
         fresh = (told.what > 0) & self._operator.is_fresh(told)
         if writer:
             ranked = self._operator.is_ranked(told.query)
+            self._note_beginnings(writer, np.unique(told.query[ranked]), moved, centres)
             meant, places = np.unique(told.event[ranked], return_inverse=True)
             first = writer.add_events(self._timeline_events(events, meant, rows, before))
             self._record(writer, told.where(ranked)._replace(event=first + places), rows)
@@ -351,6 +366,18 @@ class RowOperator:
             del self._focals[name]
         self._filters.release(released)
         return ProximityChanges(told.event, self._ids(told.query), told.what, told.row, fresh)
+
+    def _note_beginnings(
+        self, writer: TimelineWriter, touched: Integers, moved: Integers, centres: Doubles
+    ) -> None:
+        """How queries that rank were when the batch began: those that may have moved since had
+        these centres, all others still have theirs."""
+        columns = self._operator.centres(touched)
+        if len(moved):
+            places = np.minimum(np.searchsorted(moved, touched), len(moved) - 1)
+            is_moved = moved[places] == touched
+            columns[is_moved] = centres[places[is_moved]]
+        writer.begin([self._operator.ids[q] for q in touched.tolist()], columns)
 
     def _timeline_events(
         self, events: Events, meant: Integers, rows: RowSource, before: int | None

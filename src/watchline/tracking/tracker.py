@@ -41,6 +41,7 @@ from watchline.tracking.retention.object_retention import ObjectRetention
 from watchline.tracking.row_operator import Memberships
 from watchline.tracking.saved import Saved, TouchedState
 from watchline.tracking.timeline.format import Timeline
+from watchline.tracking.timeline.sent import SentTimelines
 from watchline.tracking.tracked_queries import TrackedQueries
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Tracker:
     _clock: Clock | None
     # What each delta of the state touched that the tracker was made from.
     replayed: list[TouchedState]
+    # The timelines that this part of the stream has sent; who sends them counts them here.
+    sent: SentTimelines
 
     def __init__(
         self,
@@ -116,7 +119,8 @@ class Tracker:
         self.replayed = []
         self._objects = Objects(keep.of(queries.stream))
         self._queries = TrackedQueries(queries)
-        self._proximity = ProximityQueries(self._objects, self._queries, parts)
+        self.sent = SentTimelines.of_new(parts)
+        self._proximity = ProximityQueries(self._objects, self._queries, self.sent)
         self._answers = Answers(self._objects, self._queries, self._proximity)
         self._retention = ObjectRetention(self._answers, self._counts)
         self._schema = change_schema(self.stream)
@@ -340,7 +344,8 @@ class Tracker:
 
     def _head(self) -> dict[str, Any]:
         """What a state has beside the objects and the lives of queries."""
-        return {
+        sent = {} if self.sent.parts == 1 else {"sent": self.sent.counts}
+        return sent | {
             "stream": repr(self.stream),
             "catalog": self.identity,
             "version": self.version,
@@ -409,6 +414,8 @@ class Tracker:
         self._queries.take_over(head["version"], head["births"], head["waiting"])
         self._counts.update(head["counts"])
         self._rejects.update(head["rejects"])
+        # Older releases sent all candidates in each batch, and did not count.
+        self.sent.counts = head.get("sent")
         objects.take_over(saved.objects, saved.others, head["newest"])
         if self.stream.retention is None:
             # All are kept: nobody asks who holds them.

@@ -50,7 +50,10 @@ class SimulatedStore(MemoryStore):
         self._disk = disk
 
     def write(self, name: str, content: bytes) -> None:
-        self._put(name, content, "file")
+        moment = "file"
+        if self.place.endswith("/merge"):
+            moment = "merge row" if name.startswith("row-") else "merge file"
+        self._put(name, content, moment)
 
     def create_if_absent(self, name: str, content: Callable[[], bytes]) -> Created:
         if name in self.files:

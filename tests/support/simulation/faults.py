@@ -40,12 +40,21 @@ MOMENTS: dict[str, tuple[Effect, ...]] = {
     "row": TASK,  # between the state file and Spark's row
     "saved": (*TASK, Effect.TWIN, Effect.TWIN, Effect.ZOMBIE, Effect.ZOMBIE),
     "merge": TASK,
+    "merge file": TASK,  # while a file of the merge's state is written
+    "merge row": TASK,  # while the row that names these files is written
+    "merged": (*TASK, Effect.TWIN, Effect.TWIN, Effect.ZOMBIE, Effect.ZOMBIE),
     "sink": DRIVER,  # while the sink is written
     "written": DRIVER,  # between the sink and the log of commits
     "committed": DRIVER,
 }
 # Moments that come once for each shard.
-BY_SHARD = ("open", "process", "processed", "file", "row", "saved", "merge")
+BY_SHARD = (
+    *("open", "process", "processed", "file", "row", "saved"),
+    *("merge", "merge file", "merge row", "merged"),
+)
+# Moments that come only where states are files, and only where several shards are merged.
+IN_FILES = ("file", "merge file")
+MERGED = ("merge file", "merge row", "merged")
 
 
 class Aim(NamedTuple):

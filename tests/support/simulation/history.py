@@ -8,13 +8,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.support.ledgers import NOON, SECOND, Row, ids_of
-from tests.support.simulation.faults import BY_SHARD, MOMENTS, Aim, Effect, Fault
+from tests.support.simulation.faults import (
+    BY_SHARD,
+    IN_FILES,
+    MERGED,
+    MOMENTS,
+    Aim,
+    Effect,
+    Fault,
+)
 from tests.support.simulation.queries import Question, focal_ids, pool
 
 ROWS, VERSIONS, FAULTS = 200, 5, 3
 STEPS = (0, 0, 0, 1, SECOND // 3, SECOND, 3 * SECOND)
 KINDS = ("car", "truck", "bus", "🚕", "", None)
 NAMES = ("a", "b", "c", "d", "e", "ü")
+YES, NO = True, False
+MEMORIES = [(YES,) * 4] * 4 + [(NO, YES, YES, YES), (YES, NO, YES, YES), (NO, NO, YES, NO)]
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,9 @@ class History:
     fan: int
     # Whether the sink keeps the first result of a batch or overwrites it.
     keeps_first: bool
+    # Whether the merge has a place for its state, by batch: as where a job is started again with
+    # one, or from the checkpoint of a release whose merge kept nothing.
+    remembers: tuple[bool, ...]
 
     def __str__(self) -> str:
         return (
@@ -83,6 +96,7 @@ def drawn(seed: int) -> History:
         tidy=draw.choice((1, 2, 16)),
         fan=draw.choice((2, 2, 3, 16)),
         keeps_first=draw.random() < 0.5,
+        remembers=tuple(draw.choice(MEMORIES)[: len(cuts)]),
     )
 
 
@@ -153,7 +167,11 @@ def _versions(draw: random.Random, kind: str, shards: int, batches: int) -> list
 
 
 def _faults(draw: random.Random, shards: int, batches: int, inline: int) -> list[Fault]:
-    moments = [name for name in MOMENTS if name != "file" or inline == 0]
+    moments = [
+        name
+        for name in MOMENTS
+        if (inline == 0 or name not in IN_FILES) and (shards > 1 or name not in MERGED)
+    ]
     made = []
     for _ in range(FAULTS):
         moment = draw.choice(moments)

@@ -36,6 +36,7 @@ from watchline.spark.batch_counters import COUNTS
 from watchline.spark.routing import WAKE, RouteTask, shard_keys
 from watchline.spark.shard_task import ShardTask
 from watchline.spark.tracking.merge import MergeTask
+from watchline.spark.tracking.merge_state import MergeMemory
 from watchline.spark.tracking.route import ChangeRouter
 from watchline.spark.tracking.shard import ChangeOperator
 from watchline.spark.version_pin import FOLDER, Pin
@@ -85,6 +86,14 @@ class Beside(NamedTuple):
     row: StateRow | None
 
 
+class LateMerge(NamedTuple):
+    """A task of the merge whose first attempt was given up, and still runs."""
+
+    batch: int
+    key: int
+    parcels: pa.RecordBatch
+
+
 class Job:
     """One history, from its first batch to its last."""
 
@@ -98,14 +107,12 @@ class Job:
         self.logs = Logs()
         ref, shards = self.cluster.ref, history.shards
         self._is_merged = shards > 1
-        operator = ChangeOperator(ref, stream.name, self._is_merged, Keep())
         self._route = RouteTask(ref, None, None, ChangeRouter(ref, stream.name, shards))
-        self._shard = ShardTask(ref, shards, None, None, SteppedOperator(operator, self.scheduler))
-        columns = change_schema(stream)
-        self._merge, self._unpack = MergeTask(columns), UnpackTask(columns)
+        self._stream, self._columns = stream, change_schema(stream)
+        self._unpack = UnpackTask(self._columns)
         rows = table(history.rows, history.kind)
         self._rows = rows.append_column(WAKE, pa.nulls(len(rows), pa.int64()))
-        self._zombies: list[Beside] = []
+        self._zombies: list[Beside | LateMerge] = []
 
     # --- batches
 
@@ -132,6 +139,7 @@ class Job:
 
     def _batch(self) -> None:
         number, reach = self.logs.committed, self.scheduler.reach
+        self._start(number)
         self.scheduler.attempt(number)
         if len(self.logs.offsets) == number:
             reach("plan")
@@ -148,6 +156,19 @@ class Job:
         self.logs.states.append({**self.logs.states[number], **rows})
         self._haunt()
         reach("committed")
+
+    def _start(self, number: int) -> None:
+        """The tasks of a batch; where the merge has another memory than before, in new workers."""
+        remembers = self.history.remembers[number]
+        if number and remembers != self.history.remembers[number - 1]:
+            self.scheduler.note(f"the merge has {'a' if remembers else 'no'} memory")
+            self._zombies = []
+            self.cluster.boot()
+        ref, shards = self.cluster.ref, self.history.shards
+        memory = MergeMemory(ref, shards, None) if remembers else None
+        operator = ChangeOperator(ref, self._stream.name, self._is_merged, remembers, Keep())
+        self._shard = ShardTask(ref, shards, None, None, SteppedOperator(operator, self.scheduler))
+        self._merge = MergeTask(self._columns, shards, memory)
 
     def _plan(self, number: int) -> None:
         start = self.history.cuts[number - 1] if number else 0
@@ -268,6 +289,9 @@ class Job:
         for zombie in ending:
             # Its state may have been tidied away.
             with suppress(InvalidState):
+                if isinstance(zombie, LateMerge):
+                    self._merged_quietly(zombie, "zombie")
+                    continue
                 _, row = self._quietly(zombie, "zombie")
                 if draw.random() < 0.5:
                     self.scheduler.note("    the zombie's row counts")
@@ -292,12 +316,7 @@ class Job:
                 schema=SENT,
             )
 
-            def work(batch: pa.RecordBatch = batch) -> list[pa.RecordBatch]:
-                self.scheduler.reach("merge")
-                step = self._merge if self._is_merged else self._unpack
-                return list(step(iter([batch])))
-
-            for result in self.cluster.task(f"result {key}", number, work):
+            for result in self._result_task(number, key, batch):
                 rows = pa.Table.from_batches([result])
                 if self._is_merged:
                     counts = rows[COUNTS]
@@ -306,6 +325,37 @@ class Job:
                 if rows.num_rows:
                     changes += told(rows)
         return changes, _summed(texts)
+
+    def _result_task(self, number: int, key: int, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """The last task of a partition with all its attempts: the result that counts."""
+
+        def work() -> tuple[list[pa.RecordBatch], bool]:
+            self.scheduler.reach("merge")
+            step = self._merge if self._is_merged else self._unpack
+            results = list(step(iter([batch])))
+            effect = self.scheduler.due("merged") if self._is_merged else None
+            if effect is Effect.ZOMBIE:
+                self._zombies.append(LateMerge(number, key, batch))
+            elif effect not in (None, Effect.TWIN):
+                strike(effect)
+            return results, effect is Effect.TWIN
+
+        results, has_twin = self.cluster.task(f"result {key}", number, work)
+        if has_twin:
+            twin = self._merged_quietly(LateMerge(number, key, batch), "twin")
+            results = self.scheduler.draw.choice((results, twin))
+            self.scheduler.note(f"    twin counts: {results is twin}")
+        return results
+
+    def _merged_quietly(self, late: LateMerge, what: str) -> list[pa.RecordBatch]:
+        """An attempt beside the batch's own, which no fault strikes."""
+        name = f"{what} of result {late.key} in batch {late.batch}"
+        self.scheduler.is_quiet = True
+        try:
+            work = lambda: list(self._merge(iter([late.parcels])))  # noqa: E731
+            return self.cluster.task(name, late.batch, work)
+        finally:
+            self.scheduler.is_quiet = False
 
     def pin(self, batch: int) -> Pin:
         """What a batch went by."""

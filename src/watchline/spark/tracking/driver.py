@@ -45,6 +45,7 @@ from watchline.spark.shard_job import (
     unpacked_rows,
 )
 from watchline.spark.tracking.merge import MergeTask
+from watchline.spark.tracking.merge_state import MergeMemory
 from watchline.spark.tracking.route import ChangeRouter
 from watchline.spark.tracking.shard import COUNTERS, GAUGES, LEAST, SAME, ChangeOperator
 
@@ -111,15 +112,17 @@ def changes_of(
     rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
     # Only where there are points can there be nearest neighbours, and in one shard they are known.
     merged = shards > 1 and declared.point is not None
-    job = ShardJob(ref, version, shards, state_folder(state))
+    folder = state_folder(state)
+    memory = MergeMemory.of(ref, shards, folder) if merged and df.isStreaming else None
+    job = ShardJob(ref, version, shards, folder)
     router = ChangeRouter(ref, stream, shards)
-    operator = ChangeOperator(ref, stream, merged, keep)
+    operator = ChangeOperator(ref, stream, merged, memory is not None, keep)
     sent = job.sent([rows], [router], operator, stacklevel)
     observed = Observed(_COUNTERS, {"unanswered": missed}, tasks=shards)
     if not merged:
         return unpacked_rows(sent, observed, columns, schema)
     with_counts = st.StructType([*schema.fields, COUNTS_FIELD])
-    changed = _by_target(sent, shards).mapInArrow(MergeTask(columns), with_counts)
+    changed = _by_target(sent, shards).mapInArrow(MergeTask(columns, shards, memory), with_counts)
     return with_counters(without_counts(observed.over(changed)))
 
 

@@ -25,6 +25,8 @@ from watchline.spark.worker import catalog_of, queries_at, queries_from
 from watchline.tracking import (
     PLAIN,
     QUERIES,
+    WHOLE,
+    Received,
     Saved,
     Timeline,
     TimeSpan,
@@ -44,8 +46,9 @@ LEAST = ("accuracy", "least")
 # Kinds of parcels beside changes: the first or the second timelines of a batch, and changes that
 # come after those timelines. Their target is the partition where timelines are merged.
 EARLY, TIMELINE, LATER = range(ROWS + 1, ROWS + 4)
-# Where a packed timeline has the declaration of its stream.
-STREAM = "stream"
+# Where a packed timeline has the declaration of its stream, the number of its shard, and how many
+# timelines that shard sent to the same target before.
+STREAM, PART, BEFORE = "stream", "part", "before"
 
 
 class Inbox(NamedTuple):
@@ -57,13 +60,23 @@ class Inbox(NamedTuple):
     rejects: Rejects
 
 
+class _KindOfTimeline(NamedTuple):
+    """A timeline, the kind of its parcels, and the stream whose rows it has."""
+
+    kind: int
+    stream: Stream
+    timeline: Timeline
+
+
 @dataclass(frozen=True)
 class ChangeOperator:
-    """The trackers of a stream's shards. `merged` is whether timelines are merged afterwards."""
+    """The trackers of a stream's shards. `merged` is whether timelines are merged afterwards, and
+    `remembers` whether that merge keeps what it knows from batch to batch."""
 
     ref: CatalogRef
     stream: str
     merged: bool
+    remembers: bool
     keep: Keep
 
     def opened(self, routed: Iterable[tuple[Any, ...]]) -> Inbox:
@@ -83,7 +96,12 @@ class ChangeOperator:
         queries = queries_at(self.ref, self.stream, version)
         identity = catalog_of(self.ref).identity
         tracker = Tracker.over(queries, identity, shard.shards, self.keep)
-        return TrackerEngine(tracker, shard, self.merged)
+        return self._engine(tracker, shard)
+
+    def _engine(self, tracker: Tracker, shard: Shard) -> TrackerEngine:
+        if not self.remembers:
+            tracker.sent.counts = None
+        return TrackerEngine(tracker, shard, self.merged, self.remembers)
 
     def reused(self, engine: TrackerEngine, saved: int, version: int) -> TrackerEngine:
         engine.tracker.follow(queries_from(self.ref, self.stream, saved, version))
@@ -95,14 +113,15 @@ class ChangeOperator:
         queries = queries_from(self.ref, self.stream, saved, version)
         state = Saved.of(blobs[0], catalog_of(self.ref).identity, self.stream, blobs[1:])
         tracker = Tracker.resume(queries, state, shard.shards, self.keep)
-        return TrackerEngine(tracker, shard, self.merged)
+        return self._engine(tracker, shard)
 
 
 class TrackerEngine:
     """A tracker as the engine of a shard."""
 
-    def __init__(self, tracker: Tracker, shard: Shard, merged: bool):
-        self.tracker, self._shard, self._merged = tracker, shard, merged
+    def __init__(self, tracker: Tracker, shard: Shard, merged: bool, remembered: bool):
+        self.tracker, self._shard = tracker, shard
+        self._merged, self._remembered = merged, remembered
 
     def counted(self) -> dict[str, Any]:
         return self.tracker.counted()
@@ -122,18 +141,38 @@ class TrackerEngine:
         changes = tracker.process(own, inbox.span, foreign)
         opened, timelines = self._opened, self._timelines()
         del self._opened
-        return list(_parcels(opened, changes, timelines, self._shard))
+        return [
+            *_change_parcels_beside(opened, changes, timelines, self._shard),
+            *self._timeline_parcels(timelines),
+        ]
 
-    def _timelines(self) -> list[tuple[int, Timeline]]:
-        """The timelines of the batch by their kinds. Rows of a stream that was declared anew do not
-        fit into one timeline with those before."""
+    def _timeline_parcels(self, timelines: list[_KindOfTimeline]) -> Iterator[Parcel]:
+        """The timelines by their targets. One in which nothing happened to a target's queries goes
+        only to the shard's own, where it makes the merge count answers."""
+        sent, shard = self.tracker.sent, self._shard
+        is_whole = sent.is_whole
+        counts = sent.counts or [0] * shard.shards
+        for kind, stream, timeline in timelines:
+            for number, (key, part) in enumerate(_by_query(timeline, shard.shards)):
+                before = WHOLE if is_whole else counts[number]
+                is_counted = Received(shard.number, before, part).is_counted
+                if is_counted or key == shard.key:
+                    labelled = _labelled(part, stream, shard.number, before)
+                    yield Parcel(key, kind, pack_timeline(labelled))
+                counts[number] = max(before, 0) + is_counted
+        if timelines and self._remembered:
+            sent.counts = counts
+
+    def _timelines(self) -> list[_KindOfTimeline]:
+        """The timelines of the batch. Rows of a stream that was declared anew do not fit into one
+        timeline with those before."""
         tracker = self.tracker
         asked = (
             (EARLY, self._stream_before, tracker.early()),
             (TIMELINE, tracker.stream, tracker.timeline()),
         )
         timelines = [
-            (kind, labelled(timeline, stream))
+            _KindOfTimeline(kind, stream, timeline)
             for kind, stream, timeline in asked
             if timeline is not None
         ]
@@ -158,19 +197,16 @@ class TrackerEngine:
         return self.tracker.replayed
 
 
-def _parcels(
-    opened: pa.Table, changes: pa.Table, timelines: list[tuple[int, Timeline]], shard: Shard
+def _change_parcels_beside(
+    opened: pa.Table, changes: pa.Table, timelines: list[_KindOfTimeline], shard: Shard
 ) -> Iterator[Parcel]:
-    """The changes of versions and of rows, and the timelines."""
-    queries = pa.concat_tables([QUERIES.empty_table(), *(t.queries for _, t in timelines)])
+    """The changes of versions and of rows, where timelines leave beside them."""
+    queries = pa.concat_tables([QUERIES.empty_table(), *(of.timeline.queries for of in timelines)])
     # Queries replaced across kinds (kNN to range or back) in this batch: their remaining changes go
     # to the same merge partition, after the timeline.
     plain = queries.filter(pc.equal(queries["k"], PLAIN))
     yield from _change_parcels(opened, ROWS, queries["id"], shard)
     yield from _change_parcels(changes, LATER, plain["id"], shard)
-    for kind, timeline in timelines:
-        for target, blob in _by_query(timeline, shard.shards):
-            yield Parcel(target, kind, blob)
 
 
 def _change_parcels(
@@ -190,16 +226,19 @@ def _change_parcels(
         yield Parcel(shard.key, ROWS, blob)
 
 
-def _by_query(timeline: Timeline, shards: int) -> Iterator[tuple[int, bytes]]:
-    """A timeline in parts, and the keys of their targets; what has no records tells nothing."""
+def _by_query(timeline: Timeline, shards: int) -> Iterator[tuple[int, Timeline]]:
+    """The parts of a timeline and the keys of their targets."""
     targets = shards_of(timeline.queries["id"].combine_chunks(), shards)
-    parts = split_timeline(timeline, targets, shards)
-    for key, part in zip(shard_keys(shards), parts, strict=True):
-        if part.records.num_rows:
-            yield key, pack_timeline(part)
+    yield from zip(shard_keys(shards), split_timeline(timeline, targets, shards), strict=True)
 
 
-def labelled(timeline: Timeline, stream: Stream) -> Timeline:
-    """With the declaration of the stream beside its rows, for whoever merges it."""
-    text = {STREAM: repr(stream)}
-    return timeline._replace(rows=timeline.rows.replace_schema_metadata(text))
+def _labelled(timeline: Timeline, stream: Stream, part: int, before: int) -> Timeline:
+    """With what its receiver needs to know beside the rows."""
+    label = {STREAM: repr(stream), PART: str(part), BEFORE: str(before)}
+    return timeline._replace(rows=timeline.rows.replace_schema_metadata(label))
+
+
+def received(timeline: Timeline) -> tuple[str, Received]:
+    """What a label says: the declaration of the stream, and whose timeline it is."""
+    label = {key.decode(): text.decode() for key, text in timeline.rows.schema.metadata.items()}
+    return label[STREAM], Received(int(label[PART]), int(label[BEFORE]), timeline)

@@ -1,6 +1,6 @@
 """The format of timelines: the tables of which one consists, and how it travels between shards.
 
-Every shard tells of the same queries, so that the merge can lay the timelines side by side.
+Shards number lines and events alike, so that the merge can lay the timelines side by side.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ def event_schema(cause: pa.DataType) -> pa.Schema:
 class Timeline(NamedTuple):
     """What the kNN queries of one shard did in a batch.
 
-    `queries` has a line for each registration of an id, in their order, the same in every shard.
-    Its centre is that of the batch's beginning, NaN if there was none. A query that is replaced in
-    a step has another line: records remove from the one, add to the other. `rows` are those that
+    `queries` has lines of those ids to which something happened: one for each registration of an
+    id, in their order. Every shard that has lines of an id has the same ones. A line's centre is
+    that of the batch's beginning, NaN if there was none. A query that is replaced in a step has
+    another line: records remove from the one, add to the other. `rows` are those that
     records mean. `told` of an event is the newest time of the stream then: what a step does, and
     what enters a query that starts, is told with it; all else with the event's own time. A record's
-    event is -1 if it says what was when the batch began.
+    event is -1 if it says what was when the batch began: that of all kNN queries is in a whole
+    timeline only.
     """
 
     queries: pa.Table

@@ -1,17 +1,17 @@
 """One answer of all shards from their own: the merge of the k nearest.
 
-The k nearest of all objects are among the k nearest of each shard. In every batch a shard tells a
-`Timeline`: its k nearest of every kNN query as the batch began, its *candidates*, and what happened
-to them since. The merge puts the candidates of all shards together, replays the timelines event by
-event, and tells what enters and leaves the answers. It keeps nothing between batches, so there is
-nothing to recover, and a batch that is run again is told again alike.
+The k nearest of all objects are among the k nearest of each shard, its *candidates*. In a batch a
+shard sends a `Timeline`: what happened to its candidates, of those queries to which something
+happened. The merge has the candidates of all shards as the batch began, replays the timelines event
+by event, and reports what enters and leaves the answers. Where the candidates of the batch's
+beginning are kept is not known here: `merged.py` has them, and a whole timeline brings its own.
 
 Invariant: after every event the answer of a query is the first k of its candidates, by distance and
 then by object, or nothing while it has no centre.
 
-Cost: rows and events are ranked and records sorted, once; a query to which nothing happened costs
-no more. An event that touches a query costs the query's candidates, at most k of each shard, and
-where its centre moves a sort of them.
+Cost: rows and events are ranked and records sorted, once. An event that touches a query costs the
+query's candidates, at most k of each shard, and where its centre moves a sort of them. Queries to
+which nothing happened cost nothing, unless a whole timeline has them.
 
 Events of different shards are one event if they have the same time, kind, cause and place. Those
 that end a query's life have no cause, and are one for each query, which is replayed by itself.
@@ -19,7 +19,7 @@ that end a query's life have no cause, and are one for each query, which is repl
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,25 @@ from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.tracking.timeline.format import PLAIN, RECORDS, STEP, Timeline, column_numbers
 
 
+class KnownCandidates(Protocol):
+    """The candidates of queries as the batch began, where timelines do not bring them all."""
+
+    def of(self, ids: pa.Array) -> tuple[Integers, pa.Table]:
+        """The candidates of these queries: the place in `ids` of each one's query, and its row."""
+
+
+class QueriesAfter(NamedTuple):
+    """The queries of which timelines say anything, after the batch: how many members the answer of
+    each has; and of every candidate the place of its query in `ids`, and of its row in `rows`."""
+
+    ids: pa.Array
+    sizes: Integers
+    owners: Integers
+    places: Integers
+
+
 class MergedChanges(NamedTuple):
-    """Change i is of the query `queries[i]` and shows `rows[places[i]]`; there are so many answers
-    after the batch."""
+    """Change i is of the query `queries[i]` and shows `rows[places[i]]`."""
 
     queries: pa.Array
     signs: npt.NDArray[np.int8]
@@ -44,7 +60,7 @@ class MergedChanges(NamedTuple):
     places: Integers
     times: Integers
     reasons: npt.NDArray[np.int8]
-    answers: int
+    after: QueriesAfter
 
 
 class _Lines(NamedTuple):
@@ -89,24 +105,42 @@ class _Rows(NamedTuple):
     objects: int
 
 
-def merge_timelines(timelines: list[Timeline], stream: Stream) -> MergedChanges:
+def merge_timelines(
+    timelines: list[Timeline], stream: Stream, known: KnownCandidates | None = None
+) -> MergedChanges:
     """The changes of the answers of all shards together, by event, `-` first, query and object.
 
-    There is a timeline at least; a shard without records need not send one.
+    There is a timeline at least; a shard without records need not send one. Without `known` all
+    candidates of the batch's beginning are in the timelines.
     """
-    rows = pa.concat_tables([t.rows for t in timelines]).combine_chunks()
     happenings = pa.concat_tables([t.events for t in timelines])
     ids, lines, line_of = _lines([t.queries for t in timelines])
+    tables = [t.rows for t in timelines]
+    owners = np.empty(0, np.int64)
+    if known is not None:
+        owners, began = known.of(ids)
+        tables.append(began.replace_schema_metadata(tables[0].schema.metadata))
+    rows = pa.concat_tables(tables).combine_chunks()
     # Causes are objects: both are ranked together.
     named = [rows[stream.object], happenings["cause"]]
     objects, ranks = _ranked(pa.chunked_array([c for n in named for c in n.chunks], named[0].type))
     events, event_of = _events(happenings, ranks[rows.num_rows :])
     records = _records(timelines, line_of, event_of)
+    if len(owners):
+        records = _with_known(records, lines.first[owners], rows.num_rows - len(owners))
     # Copies, since a kernel is compiled once more for what is read-only.
     x, y = (np.array(rows[name].to_numpy()) for name in stream.point or ())
-    known = _Rows(x, y, ranks[: rows.num_rows], len(objects))
-    changes, answers = _replayed(records, lines, known)
-    return _merged(changes, answers, events, ids, rows)
+    placed = _Rows(x, y, ranks[: rows.num_rows], len(objects))
+    changes, sizes, kept = _replayed(records, lines, placed)
+    return _merged(changes, QueriesAfter(ids, sizes, *kept.T), events, rows)
+
+
+def _with_known(records: _Records, lines: Integers, first: int) -> _Records:
+    """The records, and those that say who was a candidate of these lines as the batch began: the
+    rows from `first` on."""
+    n = len(lines)
+    more = (np.full(n, -1), lines, np.full(n, ADD), first + np.arange(n))
+    return _Records(*(np.concatenate(pair) for pair in zip(records, more, strict=True)))
 
 
 def _ranked(values: pa.ChunkedArray) -> tuple[pa.Array, Integers]:
@@ -174,16 +208,18 @@ def _looked_up(table: Integers, places: Integers) -> Integers:
     return np.append(table, -1)[places]
 
 
-def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, int]:
-    """The changes that the kernel finds, and the number of answers after the batch."""
+def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, Integers, Integers]:
+    """The changes that the kernel finds; after the batch the size of each answer, and the query and
+    the row of every candidate."""
     group = lines.group[records.line]
     later = records.event >= 0
     touched = np.zeros(len(lines.first), dtype=np.bool_)
     touched[group[later]] = True
     # Where nothing happens only the number of candidates counts.
-    counts = np.bincount(records.line[~later], minlength=len(lines.k))
-    still = ~touched[lines.group] & ~np.isnan(lines.x)
-    answers = int(np.minimum(counts, lines.k)[still].sum())
+    still = np.flatnonzero(~later & ~touched[group])
+    counts = np.bincount(records.line[still], minlength=len(lines.k))
+    shown = np.where(np.isnan(lines.x), 0, np.minimum(counts, lines.k))
+    sizes = np.bincount(lines.group, shown, len(lines.first)).astype(np.int64)
     chosen = np.flatnonzero(~later & touched[group])
     began = records.chosen(chosen[np.argsort(group[chosen], kind="stable")])
     chosen = np.flatnonzero(later)
@@ -192,12 +228,13 @@ def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, 
     # Within an event the lines of an id in their order, and what goes before what comes.
     order = np.lexsort((later_records.line * (CLOSE - REMOVE + 1) + later_records.op, moment))
     room = np.bincount(group, touched[group], minlength=1).max()
-    changes, more = _replay(began, later_records.chosen(order), lines, rows, int(room))
-    return changes, answers + more
+    changes, kept = _replay(began, later_records.chosen(order), lines, rows, sizes, int(room))
+    stays = np.stack([group[still], records.row[still]], axis=1)
+    return changes, sizes, np.concatenate([stays, kept])
 
 
 def _merged(
-    changes: Integers, answers: int, events: _MergedEvents, ids: pa.Array, rows: pa.Table
+    changes: Integers, after: QueriesAfter, events: _MergedEvents, rows: pa.Table
 ) -> MergedChanges:
     event, group, sign, who, row, fresh = changes.T
     order = np.lexsort((who, group, sign, event))
@@ -206,13 +243,13 @@ def _merged(
     kind = events.kind[event]
     reasons = np.where(entered, _ENTERED[kind - STEP], _LEFT[kind - STEP])
     return MergedChanges(
-        ids.take(pa.array(group[order])),
+        after.ids.take(pa.array(group[order])),
         sign,
         rows,
         row[order],
         np.where((kind == STEP) | starts, events.newest[event], events.time[event]),
         np.where(starts, Reason.REGISTERED, reasons).astype(np.int8),
-        answers,
+        after,
     )
 
 
@@ -251,9 +288,10 @@ class _Scratch(NamedTuple):
 
 @kernel
 def _replay(
-    began: _Records, records: _Records, lines: _Lines, rows: _Rows, room: int
-) -> tuple[Integers, int]:
-    """Event, id, sign, object, row, whether the query starts: of each change. And the answers."""
+    began: _Records, records: _Records, lines: _Lines, rows: _Rows, sizes: Integers, room: int
+) -> tuple[Integers, Integers]:
+    """Event, id, sign, object, row, whether the query starts: of each change. Id and row: of each
+    candidate afterwards. The sizes of answers are noted by id."""
     objects = rows.objects
     own = _Scratch(
         np.empty(room, np.int64),
@@ -263,8 +301,9 @@ def _replay(
         np.zeros(objects, np.int64),
     )
     out = np.empty((max(len(records.event), 16), 6), np.int64)
+    kept = np.empty((max(len(began.line), 16), 2), np.int64)
     # Of a plain 0 Numba compiles versions of their own.
-    count = answers = stamp = at = i = np.int64(0)
+    count = size = stamp = at = i = np.int64(0)
     while i < len(records.event):
         group = lines.group[records.line[i]]
         query, at = _begun(began, at, group, lines, rows, own)
@@ -287,8 +326,13 @@ def _replay(
             count = _compared(out, count, own, shown, after, (event, group, fresh), stamp)
             i = end
         if lines.k[query.line] < PLAIN:
-            answers += _shown(query, lines)
-    return out[:count], int(answers)
+            sizes[group] = _shown(query, lines)
+            if size + query.size > len(kept):
+                kept = _grown(kept, size + query.size)
+            for a in range(query.size):
+                kept[size, 0], kept[size, 1] = group, own.latest[own.who[a]]
+                size += 1
+    return out[:count], kept[:size]
 
 
 @inner

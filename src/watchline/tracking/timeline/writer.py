@@ -1,7 +1,7 @@
 """What the nearest-neighbour queries of one part did in a batch, for the merge of all parts.
 
-A timeline begins with the k nearest that each query had, and goes on with what versions and events
-did to them.
+A timeline has what versions and events did to the k nearest of queries; a whole one begins with
+the k nearest that each query had. The cost of another one follows what happened.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class TimelineEvents(NamedTuple):
 class TimelineWriter:
     """Lines of queries, and chunks of records with the events and rows that these mean."""
 
-    def __init__(self, operator: Operator, rows: RowSource):
+    def __init__(self, operator: Operator, rows: RowSource, is_whole: bool):
         self._kind = operator.kind
+        self._no_rows = rows.working.slice(0, 0)
         self._ids: list[str] = []
         self._columns: list[npt.NDArray[np.float64]] = []
         self._line: dict[str, int] = {}
@@ -45,10 +46,16 @@ class TimelineWriter:
         self._events: list[TimelineEvents] = []
         self._records: list[tuple[Integers, ...]] = []
         self._rows: list[pa.Table] = []
-        ranked = operator.ranked()
-        self.register([operator.ids[q] for q in ranked.tolist()], operator.centres(ranked))
-        owner, row = operator.nearest(ranked)
-        self.record(np.full(len(owner), BEGIN), owner, np.full(len(owner), ADD), row, rows)
+        if is_whole:
+            ranked = operator.ranked()
+            self.register([operator.ids[q] for q in ranked.tolist()], operator.centres(ranked))
+            owner, row = operator.nearest(ranked)
+            self.record(np.full(len(owner), BEGIN), owner, np.full(len(owner), ADD), row, rows)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was recorded."""
+        return not self._records
 
     def register(self, ids: list[str], columns: npt.NDArray[np.float64]) -> None:
         """Queries by their ids, with k and the centre, NaN while there is none."""
@@ -57,6 +64,12 @@ class TimelineWriter:
         self._plain -= set(ids)
         self._ids += ids
         self._columns.append(columns)
+
+    def begin(self, ids: list[str], columns: npt.NDArray[np.float64]) -> None:
+        """Queries that were there when the batch began, with k and the centre of then, unless they
+        have a line."""
+        new = [i for i, name in enumerate(ids) if name not in self._line]
+        self.register([ids[i] for i in new], columns[new])
 
     def leave_plain(self, dropped: Iterable[str], ranked: set[str]) -> tuple[set[str], set[str]]:
         """Of ids that are dropped and are not ranked: those with a line, and those that have one
@@ -104,6 +117,8 @@ class TimelineWriter:
         rows: RowSource,
     ) -> None:
         """Add what was done to queries by their lines, and to whose row, by its reference."""
+        if not len(event):
+            return
         before = sum(map(len, self._rows))
         meant = row != -1
         used, places = np.unique(row[meant], return_inverse=True)
@@ -114,7 +129,7 @@ class TimelineWriter:
 
     def finish(self) -> Timeline:
         """All that was recorded."""
-        columns = np.concatenate(self._columns)
+        columns = np.concatenate([np.empty((0, 3)), *self._columns])
         k, x, y = columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2]
         queries = pa.table([pa.array(self._ids, pa.string()), k, x, y], schema=QUERIES)
         events = [
@@ -124,11 +139,13 @@ class TimelineWriter:
             )
             for e in self._events
         ]
-        records = [np.concatenate(column) for column in zip(*self._records, strict=True)]
+        nothing = (np.empty(0, np.int64),) * len(RECORDS)
+        every = zip(nothing, *self._records, strict=True)
+        records = [np.concatenate(column) for column in every]
         kinds = [field.type.to_pandas_dtype() for field in RECORDS]
         return Timeline(
             queries,
-            pa.concat_tables(self._rows),
+            pa.concat_tables([self._no_rows, *self._rows]),
             pa.concat_tables([event_schema(self._kind).empty_table(), *events]),
             pa.table(
                 [c.astype(kind) for c, kind in zip(records, kinds, strict=True)], schema=RECORDS
