@@ -8,6 +8,7 @@ pass for all that were dropped since they were last read.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -131,15 +132,23 @@ class State:
         # Boxes that were dropped and still stand in their blocks. They are taken out when somebody
         # reads the blocks, so that following versions does not cost a pass for each drop.
         self._dead: set[str] = set()
+        # Readers take boxes out too, and a catalog has readers in several threads.
+        self._lock = threading.Lock()
 
     @property
     def blocks(self) -> list[BoxBlock]:
         """The living boxes. Cost: one pass, if some were dropped since the last."""
-        if self._dead:
-            left = (block.without(self._dead) for block in self._blocks)
-            self._blocks = [block for block in left if len(block)]
-            self._dead.clear()
-        return self._blocks
+        with self._lock:
+            if self._dead:
+                left = (block.without(self._dead) for block in self._blocks)
+                self._blocks = [block for block in left if len(block)]
+                self._dead = set()
+            return self._blocks
+
+    def _bury(self, query_id: str) -> None:
+        """A query that was registered as a box is dropped."""
+        with self._lock:
+            self._dead.add(query_id)
 
     def apply(self, rows: pa.Table, version: int) -> None:
         """Move on to `version`; the rows are all those after ours up to it, in order."""
@@ -151,11 +160,11 @@ class State:
                 self.streams.pop(name)
             elif op in ("query", "replace"):
                 if op == "replace" and name not in self.entries:
-                    self._dead.add(name)
+                    self._bury(name)
                 self.entries[name] = entry_of(row)
             elif op == "drop":
                 if self.entries.pop(name, None) is None:
-                    self._dead.add(name)
+                    self._bury(name)
             elif op == "boxes":
                 assert block is not None
                 # Ids may be used again after a drop: settle the drops before the newcomers.
@@ -177,12 +186,14 @@ class State:
         return pa.array(self._is_registered(ids))
 
     def _is_registered(self, ids: pa.Array) -> Mask:
+        with self._lock:
+            blocks, dead = self._blocks, self._dead
         names = ids.to_pylist()
         found = np.zeros(len(ids), np.bool_)
-        for block in self._blocks:
+        for block in blocks:
             found |= block.numbers.find(ids) >= 0
-        if self._dead:
-            found &= np.array([name not in self._dead for name in names], np.bool_)
+        if dead:
+            found &= np.array([name not in dead for name in names], np.bool_)
         found |= np.array([name in self.entries for name in names], np.bool_)
         return found
 
