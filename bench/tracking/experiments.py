@@ -27,6 +27,7 @@ from bench.common.files import write_batch
 from bench.common.report import Part, plain, publish, say, spread, table
 from bench.matches.experiments import local_spark
 from bench.tracking.growth import growth
+from bench.tracking.registering import registering
 from watchline.rows import change_schema
 from watchline.spark.routing import Shard
 from watchline.spark.shard_job import checked_shards
@@ -304,4 +305,5 @@ PARTS: dict[str, Part] = {
     "few": tracked(1_000, 10_000, 100.0),
     "registration": plain(registration),
     "growth": plain(growth),
+    "registering": plain(registering),
 }

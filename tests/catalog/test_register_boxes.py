@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ import watchline as wl
 from tests.conftest import TICKS
 from watchline import sql
 from watchline.catalog import Catalog
+from watchline.errors import UnknownQuery
 
 
 def shown(catalog: Catalog, query_id: str) -> str:
@@ -167,3 +169,32 @@ def test_a_hundred_thousand(catalog: Catalog) -> None:
     assert block.ids[0].as_py() == "b1"
     with pytest.raises(wl.DuplicateQuery, match="'b999'"):
         catalog.execute("CREATE QUERY b999 AS SELECT * FROM ticks")
+
+
+def test_boxes_are_dropped_while_others_read() -> None:
+    """Dropped boxes are taken out by whoever reads next, in any thread."""
+    catalog = Catalog.of([TICKS])
+    ids = [f"box {i}" for i in range(2_000)]
+    catalog.register_boxes("ticks", ids, {"price": (0.0, 1.0)})
+    short: list[int] = []
+    ended = threading.Event()
+
+    def read() -> None:
+        while not ended.is_set():
+            short.append(len(catalog.queries()))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        for name in ids[:50]:
+            catalog.drop(name)
+            assert name not in catalog.queries()
+    finally:
+        ended.set()
+        for reader in readers:
+            reader.join()
+    assert sorted(catalog.queries().ids()) == sorted(ids[50:])
+    assert min(short) >= 1_950
+    with pytest.raises(UnknownQuery):
+        catalog.drop(ids[0])

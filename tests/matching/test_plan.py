@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
-from watchline.matching import PairMatcher, plan, prepare
-from watchline.matching.layers import MAX_LAYERS
+from watchline.matching import PairMatcher, Plan, plan, prepare
 from watchline.matching.limits import MANY, MANY_BELOW_KEY
+from watchline.matching.planner import PlanDraft
 from watchline.matching.search import SearchRows
 from watchline.model import Circle, Compare, InRange
 from watchline.rows.columns import Columns
@@ -92,7 +95,7 @@ def test_a_row_meets_the_alerts_of_its_own_symbol() -> None:
     made = plan(catalog.queries(), stream)
     [part] = made.parts
     rows = pa.table({"symbol": ["S1", "S999", "nobody", None], "price": [0.5] * 4})
-    runs = SearchRows(Columns(rows, stream), made.dictionaries).runs(part)
+    runs = SearchRows(Columns(rows, stream), made.known).runs(part)
     sizes = [*(part.starts[1:] - part.starts[:-1]), 0]
     assert [sizes[run] for run in runs] == [10, 10, 0, 0]
     assert len(PairMatcher(catalog, "ticks").match(rows)) == 20
@@ -108,17 +111,38 @@ def test_a_disjunction_reports_a_row_once() -> None:
     assert sorted(found.rows.tolist()) == [0, 1]
 
 
-def test_many_small_versions_become_one_plan_again() -> None:
+def test_many_small_versions_become_few_plans() -> None:
     catalog = Catalog.of([TICKS])
     matcher = PairMatcher(catalog, "ticks")
     rows = pa.table({"price": [1.0, 50.0]})
-    for i in range(3 * MAX_LAYERS):
+    for i in range(100):
         catalog.execute(f"CREATE QUERY q{i} AS SELECT * FROM ticks WHERE price < {i}")
         matcher.advance(catalog.version)
-        assert len(matcher.match(rows)) == max(0, i - 1)
-        assert matcher._plan.layers <= MAX_LAYERS
+        assert len(matcher.match(rows)) == max(0, i - 1) + max(0, i - 50)
+        assert matcher._plan.layers <= 4
     matcher.advance(3)
     assert len(matcher) == 2
+
+
+def test_layers_are_joined_at_a_cost_of_their_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted work: a query is joined as often as the layers above it have grown by a factor."""
+    taken: list[int] = []
+    take = PlanDraft.take_queries
+
+    def counting(self: PlanDraft, made: Plan, numbers: Any) -> int:
+        taken.append(len(numbers))
+        return take(self, made, numbers)
+
+    monkeypatch.setattr(PlanDraft, "take_queries", counting)
+    catalog = Catalog.of([TICKS])
+    matcher = PairMatcher(catalog, "ticks")
+    for i in range(900):
+        catalog.execute(f"CREATE QUERY q{i} AS SELECT * FROM ticks WHERE price < {i + 1}")
+        matcher.advance(catalog.version)
+    assert matcher._plan.layers <= 6
+    # The base is never planned again: 900 are fewer than it bears.
+    assert sum(taken) < 20 * 900
+    assert len(matcher.match(pa.table({"price": [0.5]}))) == 900
 
 
 def test_a_stream_that_was_dropped_and_declared_anew() -> None:

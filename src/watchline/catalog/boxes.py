@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from watchline.model import (
     in_range,
     micros_of,
 )
+from watchline.rows import ValueIndex
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,12 @@ class BoxBlock:
 
     def position(self, query_id: str) -> int:
         """Where the id stands in the block, or -1."""
-        return int(pc.index(self.ids, query_id).as_py())
+        return int(self.numbers.find(pa.array([query_id], pa.string()))[0])
+
+    @cached_property
+    def numbers(self) -> ValueIndex:
+        """Where ids stand; made when one is first looked for."""
+        return ValueIndex(self.ids)
 
     def query(self, i: int) -> Query:
         atoms: list[Atom] = []

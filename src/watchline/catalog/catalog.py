@@ -133,6 +133,8 @@ class Catalog:
             upto = self.version if upto is None else upto
             self._check_version(after)
             self._check_version(upto)
+            if upto <= after:
+                return []
             return commits(self._log.read(after, upto), range(after + 1, upto + 1))
 
     def explain(self, query_id: str, version: int | None = None) -> str:

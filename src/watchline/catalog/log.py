@@ -14,6 +14,7 @@ former every `MERGE_FILES` commits and forgetting the latter after minutes keeps
 from __future__ import annotations
 
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
@@ -88,24 +89,31 @@ class MemoryLog:
     """A log that lives as long as the process."""
 
     def __init__(self) -> None:
-        self._rows = SCHEMA.empty_table()
+        # The rows of each commit, and the version that each made; the first may hold several.
+        self._tables: list[pa.Table] = []
+        self._versions: list[int] = []
         self._oldest = self._newest = 0
 
     def versions(self) -> tuple[int, int]:
         return self._oldest, self._newest
 
     def read(self, after: int, upto: int) -> pa.Table:
-        return _between(self._rows, after, upto)
+        first, end = bisect_right(self._versions, after), bisect_left(self._versions, upto) + 1
+        tables = self._tables[first:end] if upto > after else []
+        return _between(pa.concat_tables([SCHEMA.empty_table(), *tables]), after, upto)
 
     def append(self, version: int, rows: pa.Table) -> None:
-        self._rows = pa.concat_tables([self._rows, rows])
+        self._tables.append(rows)
+        self._versions.append(version)
         self._newest = version
 
     def rewrite(self, rows: pa.Table, oldest: int, version: int) -> None:
-        self._rows, self._oldest = rows, oldest
+        self._tables, self._versions, self._oldest = [rows], [version], oldest
 
     def compact(self) -> None:
-        self._rows = self._rows.combine_chunks()
+        if self._tables:
+            self._tables = [pa.concat_tables(self._tables).combine_chunks()]
+            self._versions = [self._newest]
 
 
 def _between(rows: pa.Table, after: int, upto: int) -> pa.Table:

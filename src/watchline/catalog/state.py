@@ -2,12 +2,13 @@
 
 `State` moves forward only, and in place; `Queries` is the immutable view that callers get. Queries
 written as SQL are entries of a dict and become model objects when first looked at; boxes stay in
-their blocks. Cost of moving forward: the rows of the new versions, plus one pass over a block for
-all its drops of one read.
+their blocks. Cost of moving forward: the rows of the new versions. Who reads the blocks pays one
+pass for all that were dropped since they were last read.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from watchline.catalog import codec
 from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.log import SCHEMA
 from watchline.errors import InvalidQuery, UnknownQuery
+from watchline.kernels.arrays import Mask
 from watchline.model import Query, Stream
 
 Row = dict[str, Any]
@@ -126,11 +128,30 @@ class State:
         self.oldest = oldest
         self.streams: dict[str, Stream] = {}
         self.entries: dict[str, Entry] = {}
-        self.blocks: list[BoxBlock] = []
+        self._blocks: list[BoxBlock] = []
+        # Boxes that were dropped and still stand in their blocks. They are taken out when somebody
+        # reads the blocks, so that following versions does not cost a pass for each drop.
+        self._dead: set[str] = set()
+        # Readers take boxes out too, and a catalog has readers in several threads.
+        self._lock = threading.Lock()
+
+    @property
+    def blocks(self) -> list[BoxBlock]:
+        """The living boxes. Cost: one pass, if some were dropped since the last."""
+        with self._lock:
+            if self._dead:
+                left = (block.without(self._dead) for block in self._blocks)
+                self._blocks = [block for block in left if len(block)]
+                self._dead = set()
+            return self._blocks
+
+    def _bury(self, query_id: str) -> None:
+        """A query that was registered as a box is dropped."""
+        with self._lock:
+            self._dead.add(query_id)
 
     def apply(self, rows: pa.Table, version: int) -> None:
         """Move on to `version`; the rows are all those after ours up to it, in order."""
-        dead_boxes: set[str] = set()
         for row, block in steps(rows):
             op, name = row["op"], row["id"]
             if op == "stream":
@@ -139,24 +160,16 @@ class State:
                 self.streams.pop(name)
             elif op in ("query", "replace"):
                 if op == "replace" and name not in self.entries:
-                    dead_boxes.add(name)
+                    self._bury(name)
                 self.entries[name] = entry_of(row)
             elif op == "drop":
                 if self.entries.pop(name, None) is None:
-                    dead_boxes.add(name)
+                    self._bury(name)
             elif op == "boxes":
                 assert block is not None
                 # Ids may be used again after a drop: settle the drops before the newcomers.
-                self._bury(dead_boxes)
                 self.blocks.append(block)
-        self._bury(dead_boxes)
         self.version = version
-
-    def _bury(self, dead: set[str]) -> None:
-        if dead:
-            left = (block.without(dead) for block in self.blocks)
-            self.blocks = [block for block in left if len(block)]
-            dead.clear()
 
     def living(self, streams: bool) -> Container[str]:
         """The names of the streams, or of the queries registered as SQL."""
@@ -166,15 +179,22 @@ class State:
         return Queries(self.version, dict(self.entries), tuple(self.blocks))
 
     def has(self, query_id: str) -> bool:
-        return query_id in self.entries or any(b.position(query_id) >= 0 for b in self.blocks)
+        return bool(self._is_registered(pa.array([query_id], pa.string()))[0])
 
     def registered(self, ids: pa.Array) -> pa.Array:
-        """Whether each of these ids is that of a query; one pass over all queries."""
-        found = pa.repeat(False, len(ids))
-        for known in (pa.array(list(self.entries), pa.string()), *(b.ids for b in self.blocks)):
-            # A search hashes its second argument, which costs far more than looking one up.
-            few = known.filter(pc.is_in(known, ids)) if len(known) > len(ids) else known
-            found = pc.or_(found, pc.is_in(ids, few))
+        """Whether each of these ids is that of a query."""
+        return pa.array(self._is_registered(ids))
+
+    def _is_registered(self, ids: pa.Array) -> Mask:
+        with self._lock:
+            blocks, dead = self._blocks, self._dead
+        names = ids.to_pylist()
+        found = np.zeros(len(ids), np.bool_)
+        for block in blocks:
+            found |= block.numbers.find(ids) >= 0
+        if dead:
+            found &= np.array([name not in dead for name in names], np.bool_)
+        found |= np.array([name in self.entries for name in names], np.bool_)
         return found
 
     def first_taken(self, ids: pa.Array) -> str | None:

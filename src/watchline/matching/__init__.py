@@ -3,6 +3,7 @@
 limits.py   from how many boxes on an index or a part of its own is worth having
 plan.py     a plan: boxes by key and axes, and residues for refinement
 planner.py  queries -> plan
+joined.py   a plan of some queries of other plans
 search.py   rows -> candidates of each part, through its indexes
 layers.py   a stack of plans that follows the catalog
 engine.py   rows -> pairs of row and query
@@ -10,6 +11,7 @@ matcher.py  `wl.Matcher`: rows -> matches as users get them
 """
 
 from watchline.matching.engine import MatchPairs, PairMatcher, PreparedPlan, match, prepare
+from watchline.matching.joined import joined
 from watchline.matching.layers import Layer, LayeredPlan, PlanSource, is_among
 from watchline.matching.matcher import Matcher, match_table
 from watchline.matching.plan import (
@@ -20,7 +22,6 @@ from watchline.matching.plan import (
     circles_of,
     is_exact,
     is_static,
-    narrowed,
 )
 from watchline.matching.planner import keys_of, likely_plan, plan, plan_all, plan_and_rest
 from watchline.matching.search import (
@@ -53,11 +54,11 @@ __all__ = [
     "is_among",
     "is_exact",
     "is_static",
+    "joined",
     "keys_of",
     "likely_plan",
     "match",
     "match_table",
-    "narrowed",
     "of_each_run",
     "plan",
     "plan_all",

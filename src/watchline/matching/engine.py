@@ -8,7 +8,7 @@ A `PairMatcher` follows the catalog by a layered plan (`layers`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,11 +19,12 @@ import pyarrow as pa
 from watchline.catalog import Catalog, Commit, Queries
 from watchline.evaluate import contains, holds
 from watchline.kernels.arrays import Integers, Mask
+from watchline.matching.joined import joined
 from watchline.matching.layers import Layer, LayeredPlan, PlanSource
 from watchline.matching.plan import NEVER, Plan, Residue
 from watchline.matching.planner import plan
 from watchline.matching.search import PartSearch, SearchRows
-from watchline.model import Circle, Conjunction, Stream
+from watchline.model import Circle, Conjunction, Emit, Stream
 from watchline.rows import Columns
 
 # Following more commits than this one by one costs more than building anew.
@@ -64,12 +65,18 @@ def prepare(queries: Queries, stream: Stream) -> PreparedPlan:
     return PreparedPlan.of(plan(queries, stream), stream)
 
 
+def join(pieces: Sequence[tuple[PreparedPlan, Integers]], stream: Stream) -> PreparedPlan:
+    """One plan of these queries of prepared plans."""
+    plans = [(prepared.plan, numbers) for prepared, numbers in pieces]
+    return PreparedPlan.of(joined(plans, stream, Emit.MATCHES), stream)
+
+
 def match(
     prepared: PreparedPlan, columns: Columns, searches: Iterable[PartSearch]
 ) -> tuple[Integers, Integers]:
     """Rows and the numbers of the queries that they satisfy, by these parts of the plan."""
     made = prepared.plan
-    coded = SearchRows(columns, made.dictionaries)
+    coded = SearchRows(columns, made.known)
     hits = [search.candidates(coded) for search in searches]
     if len(hits) == 1:
         [(rows, boxes)] = hits
@@ -86,7 +93,7 @@ class PairMatcher:
     """The EMIT MATCHES queries of one stream, at one version, ready for rows."""
 
     def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
-        source = PlanSource.of(catalog, stream, prepare)
+        source = PlanSource.of(catalog, stream, prepare, join)
         self._plan = LayeredPlan(source, catalog.version if version is None else version)
 
     @classmethod
@@ -100,7 +107,7 @@ class PairMatcher:
         """A matcher whose first plan of a version comes from elsewhere, as do the commits between
         versions."""
         matcher = cls.__new__(cls)
-        matcher._plan = LayeredPlan(PlanSource(stream, prepare, plan_at, commits), version)
+        matcher._plan = LayeredPlan(PlanSource(stream, prepare, join, plan_at, commits), version)
         return matcher
 
     def __len__(self) -> int:

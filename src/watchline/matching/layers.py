@@ -1,15 +1,16 @@
 """A layered plan: the queries of a stream at one version, which follows the catalog.
 
 A layered plan is a stack of prepared plans, the oldest the largest. A commit adds a small plan of
-the queries that it registers, and marks those that it drops. So it costs the queries of the commit
-and a look at the ids of all; when the small plans have grown, its owner builds one plan again.
+the queries that it registers, and marks those that it drops. So it costs the queries of the commit.
+Small plans are joined, so that each is several times as large as the next and there are few; when
+they have grown, its owner builds one plan again. Both are paid by the queries that came since.
 
 Its owner says when to follow commits and when to build anew: matches and changes do so differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -24,7 +25,9 @@ from watchline.kernels.arrays import Integers, Mask
 from watchline.matching.plan import Plan
 from watchline.model import Stream
 
-MAX_LAYERS = 8
+# The two newest layers are joined if they have so few queries, or the older one less than so many
+# times the queries of the newer one.
+FEW, TIMES = 16, 4
 # A plan is overgrown when the queries that came on top or are dead are this part of the whole.
 REBUILD_SHARE = 0.2
 
@@ -49,15 +52,22 @@ class PlanSource(Generic[P]):
 
     stream: str
     prepare: Callable[[Queries, Stream], P]
+    # One plan of queries of others, by their numbers.
+    join: Callable[[Sequence[tuple[P, Integers]], Stream], P]
     plan_at: Callable[[int], P]
     commits: Callable[[int, int], list[Commit]]
 
     @staticmethod
-    def of(catalog: Catalog, stream: str, prepare: Callable[[Queries, Stream], P]) -> PlanSource[P]:
+    def of(
+        catalog: Catalog,
+        stream: str,
+        prepare: Callable[[Queries, Stream], P],
+        join: Callable[[Sequence[tuple[P, Integers]], Stream], P],
+    ) -> PlanSource[P]:
         def plan_at(version: int) -> P:
             return prepare(catalog.queries(version), catalog.stream(stream, version))
 
-        return PlanSource(stream, prepare, plan_at, catalog.changes)
+        return PlanSource(stream, prepare, join, plan_at, catalog.changes)
 
 
 @dataclass
@@ -66,23 +76,43 @@ class Layer(Generic[P]):
 
     prepared: P
     alive: Mask = field(init=False)
+    # How many living queries have each of the plan's `uses`.
+    in_use: Integers = field(init=False)
     dead: int = 0
 
     def __post_init__(self) -> None:
+        made = self.prepared.plan
         self.alive = np.ones(len(self), dtype=np.bool_)
+        self.in_use = np.bincount(made.use, minlength=len(made.uses))
 
     def __len__(self) -> int:
         return len(self.prepared.plan)
 
+    @property
+    def living(self) -> int:
+        """How many queries live."""
+        return len(self) - self.dead
+
+    def find(self, ids: pa.Array) -> Integers:
+        """The numbers of the living queries of these ids, in order."""
+        numbers = self.prepared.plan.numbers.find(ids)
+        numbers = numbers[numbers >= 0]
+        return np.unique(numbers[self.alive[numbers]])
+
     def drop(self, ids: pa.Array) -> None:
         """Mark these queries as dead."""
-        self.alive &= ~is_among(self.prepared.plan.ids, ids)
-        self.dead = int(len(self.alive) - self.alive.sum())
+        numbers = self.find(ids)
+        if not len(numbers):
+            return
+        made = self.prepared.plan
+        self.alive[numbers] = False
+        self.in_use -= np.bincount(made.use[numbers], minlength=len(made.uses))
+        self.dead += len(numbers)
 
     def with_plan(self, prepared: P) -> Layer[P]:
         """The same queries, alive or dead as here, in another plan of the same numbers."""
         layer = Layer(prepared)
-        layer.alive, layer.dead = self.alive, self.dead
+        layer.alive, layer.in_use, layer.dead = self.alive, self.in_use, self.dead
         return layer
 
 
@@ -103,7 +133,7 @@ class LayeredPlan(Generic[P]):
 
     def __len__(self) -> int:
         """How many queries live."""
-        return sum(int(layer.alive.sum()) for layer in self._layers)
+        return sum(layer.living for layer in self._layers)
 
     def __iter__(self) -> Iterator[Layer[P]]:
         return iter(self._layers)
@@ -128,7 +158,7 @@ class LayeredPlan(Generic[P]):
         """Whether one plan of all queries would serve rows better than this stack."""
         sizes = [len(layer) for layer in self._layers]
         young = sum(sizes[1:]) + sum(layer.dead for layer in self._layers)
-        return len(sizes) > MAX_LAYERS or young > REBUILD_SHARE * sum(sizes) + 1_000
+        return young > REBUILD_SHARE * sum(sizes) + 1_000
 
     def check(self, version: int) -> None:
         """Refuse a version that there is not."""
@@ -154,13 +184,24 @@ class LayeredPlan(Generic[P]):
         self._unanswered.step(commit.dropped, added.plan.unanswered)
         if len(added.plan):
             self._layers.append(Layer(added))
+            self._join_young()
         self.version = commit.version
         return added
+
+    def _join_young(self) -> None:
+        """Join the newest layers that are of much the same size. The first stays as it is: several
+        processes may share it."""
+        while len(self._layers) > 2:
+            older, newer = (layer.living for layer in self._layers[-2:])
+            if older + newer > FEW and older >= TIMES * newer:
+                return
+            pair = [(of.prepared, np.flatnonzero(of.alive)) for of in self._layers[-2:]]
+            self._layers[-2:] = [Layer(self._source.join(pair, self.stream))]
 
     def among(self, ids: pa.Array) -> Iterator[tuple[P, Integers]]:
         """The plans that have living queries of these ids, and the numbers of these there."""
         for layer in self._layers:
-            numbers = np.flatnonzero(is_among(layer.prepared.plan.ids, ids) & layer.alive)
+            numbers = layer.find(ids)
             if len(numbers):
                 yield layer.prepared, numbers
 

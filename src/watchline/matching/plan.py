@@ -23,15 +23,17 @@ answers it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.kernels.arrays import Doubles, Integers
+from watchline.kernels.arrays import Doubles, Integers, Small
 from watchline.model import INF, Atom, Attribute, Circle, Polygon, Query, Range
+from watchline.rows import ValueIndex
 
 # Below this, float64 holds every integer, and rounding a larger row value cannot cross a bound.
 EXACT = 2**53
@@ -69,6 +71,19 @@ class Part:
     lo: Doubles
     hi: Doubles
     numbers: Integers
+
+    @cached_property
+    def codes(self) -> Integers:
+        """The code of each run's value. Computed once, when queries of the plan are first taken."""
+        assert self.runs is not None
+        return np.flatnonzero(self.runs[:-1] < len(self.starts) - 1)
+
+
+class BoxPlaces(NamedTuple):
+    """By the number of a box: the number of its part, and its place there."""
+
+    part: Small
+    place: Small
 
 
 @dataclass(frozen=True)
@@ -108,24 +123,40 @@ class Plan:
         found: npt.NDArray[np.bool_] = (self.lifetime > 0) | (self.until < NEVER)
         return found
 
+    # The queries of a plan are looked up by ids, and its boxes by queries, only where queries are
+    # registered and dropped. What that needs is made when it is first asked for.
 
-def narrowed(made: Plan, queries: Integers) -> Plan:
-    """The same plan with the boxes of these queries alone."""
-    wanted = np.zeros(len(made), dtype=np.bool_)
-    wanted[queries] = True
-    parts = tuple(_narrowed(part, wanted[made.query]) for part in made.parts)
-    return replace(made, parts=parts)
+    @cached_property
+    def numbers(self) -> ValueIndex:
+        """The number of each query by its id."""
+        return ValueIndex(self.ids)
 
+    @cached_property
+    def known(self) -> dict[Attribute, ValueIndex]:
+        """The code of each value, by attribute."""
+        return {name: ValueIndex(values) for name, values in self.dictionaries.items()}
 
-def _narrowed(part: Part, wanted: npt.NDArray[np.bool_]) -> Part:
-    kept = np.flatnonzero(wanted[part.numbers])
-    return replace(
-        part,
-        starts=np.searchsorted(kept, part.starts).astype(np.int64),
-        lo=part.lo[:, kept].copy(),
-        hi=part.hi[:, kept].copy(),
-        numbers=part.numbers[kept],
-    )
+    @cached_property
+    def guarded(self) -> Integers:
+        """The queries with a least accuracy."""
+        return np.flatnonzero(self.accuracy > 0)
+
+    @cached_property
+    def places(self) -> BoxPlaces:
+        """Where boxes are."""
+        part, place = (np.zeros(len(self.query), np.int32) for _ in range(2))
+        for number, of in enumerate(self.parts):
+            part[of.numbers] = number
+            place[of.numbers] = np.arange(len(of.numbers), dtype=np.int32)
+        return BoxPlaces(part, place)
+
+    def boxes_of(self, queries: Integers) -> tuple[Integers, Integers]:
+        """The boxes of these queries, and the place of the query of each: boxes are numbered in the
+        order of their queries."""
+        first, end = np.searchsorted(self.query, [queries, queries + 1])
+        counts = end - first
+        of = np.repeat(np.arange(len(queries)), counts)
+        return np.arange(len(of)) + np.repeat(end - np.cumsum(counts), counts), of
 
 
 def is_static(query: Query) -> bool:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +61,7 @@ def plan(queries: Queries, stream: Stream, emit: Emit = Emit.MATCHES) -> Plan:
 def plan_and_rest(queries: Queries, stream: Stream, emit: Emit) -> tuple[Plan, Undecided]:
     """The plan for the queries over the stream alone that emit this, and those of them that have no
     boxes in it. For changes, boxes that are all of their query stand in parts of their own."""
-    draft = _PlanDraft(stream, apart=emit is Emit.CHANGES)
+    draft = PlanDraft(stream, apart=emit is Emit.CHANGES)
     draft.add_all(queries, emit)
     missed = unanswered(queries, Call.of(emit, stream.name))
     return draft.finish(queries.version, all_ids(missed.values())), draft.undecided
@@ -72,7 +72,7 @@ def likely_plan(
 ) -> tuple[Plan, Undecided]:
     """The plan for `queries` and others, of which a sample is known: each of the sample's boxes
     stands for `times` boxes of its size nearby. Queries without boxes stand for themselves."""
-    draft = _PlanDraft(stream, apart=emit is Emit.CHANGES)
+    draft = PlanDraft(stream, apart=emit is Emit.CHANGES)
     draft.add_all(sample, emit)
     draft.multiply(times)
     draft.add_all(queries, emit)
@@ -81,7 +81,7 @@ def likely_plan(
 
 def plan_all(queries: Iterable[Query], stream: Stream) -> Plan:
     """The plan for these queries, whatever they emit."""
-    draft = _PlanDraft(stream, apart=False)
+    draft = PlanDraft(stream, apart=False)
     for query in queries:
         draft.add(query, 0)
     return draft.finish(0, all_ids([]))
@@ -90,6 +90,15 @@ def plan_all(queries: Iterable[Query], stream: Stream) -> Plan:
 def keys_of(query: Query, stream: Stream) -> list[InRange | OneOf | None]:
     """For each alternative of a query the equality that selects a sub-index, if there is one."""
     return [_key_of(alternative, stream) for alternative in query.where]
+
+
+class KeyedBoxes(NamedTuple):
+    """Boxes over some axes (n, axes) by the codes of their key, with their numbers in a plan."""
+
+    codes: Integers
+    lo: Doubles
+    hi: Doubles
+    numbers: Integers
 
 
 @dataclass(eq=False)
@@ -141,12 +150,12 @@ _Below = tuple[bool, "Attribute | None"]
 _Sides = dict[Attribute, tuple[Range, ...]]
 
 
-class _PlanDraft:
+class PlanDraft:
     """A plan in the making."""
 
     def __init__(self, stream: Stream, apart: bool):
         self._stream = stream
-        self._apart = apart
+        self.apart = apart
         self._point = tuple(stream.attribute(name) for name in stream.point or ())
         self._ids: list[pa.Array] = []
         self._queries = 0
@@ -199,7 +208,7 @@ class _PlanDraft:
 
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
         key = _key_of(alternative, self._stream)
-        codes = self._coded(key.attribute, _key_values(key)) if key else [-1]
+        codes = self.coded(key.attribute, _key_values(key)) if key else [-1]
         sides, residual = self._split(alternative, key, limits.MAX_KEY_VALUES // len(codes))
         region = query.region
         if region is not None:
@@ -213,15 +222,39 @@ class _PlanDraft:
         axes = tuple(sorted(sides))
         below, *ranges = zip(*product(codes, *(sides[a] for a in axes)), strict=True)
         count = len(below)
-        whole = self._apart and not left and len(query.where) == count == 1
-        self._group(whole, key.attribute if key else None, axes).add(
+        whole = self.apart and not left and len(query.where) == count == 1
+        self.group(whole, key.attribute if key else None, axes).add(
             np.array(below),
             np.array([[float(r.lo) for r in side] for side in ranges]).reshape(-1, count).T,
             np.array([[float(r.hi) for r in side] for side in ranges]).reshape(-1, count).T,
             self._new_boxes(number, self._residue_number(left), count),
         )
 
-    def _group(self, whole: bool, key: Attribute | None, axes: tuple[Attribute, ...]) -> _Group:
+    def take_queries(self, made: Plan, numbers: Integers) -> int:
+        """Take over queries of another plan, without their boxes; the number of the first."""
+        before = self._queries
+        used, places = np.unique(made.use[numbers], return_inverse=True)
+        uses = [self._uses.setdefault(made.uses[use], len(self._uses)) for use in used]
+        self._ids.append(made.ids.take(pa.array(numbers)))
+        self._since.append(made.since[numbers])
+        self._lifetime.append(made.lifetime[numbers])
+        self._until.append(made.until[numbers])
+        self._accuracy.append(made.accuracy[numbers])
+        self._use.append(np.array(uses, np.int64)[places])
+        self._several += (before + np.flatnonzero(made.several[numbers])).tolist()
+        self._queries += len(numbers)
+        return before
+
+    def take_boxes(self, queries: Integers, made: Plan, boxes: Integers) -> Integers:
+        """Take over the residues of boxes of another plan, for these queries: their numbers."""
+        used, places = np.unique(made.residue[boxes], return_inverse=True)
+        residues = [self._residue_number(made.residues[r]) if r >= 0 else -1 for r in used]
+        numbers = self._new_boxes(queries, -1, len(boxes))
+        self._residue[-1] = np.array(residues, np.int64)[places]
+        return numbers
+
+    def group(self, whole: bool, key: Attribute | None, axes: tuple[Attribute, ...]) -> _Group:
+        """The boxes with these axes below this key."""
         return self._groups[whole, key].setdefault(axes, _Group(axes))
 
     def _split(
@@ -248,9 +281,9 @@ class _PlanDraft:
     def _sides_of(self, atom: OneOf) -> tuple[Range, ...]:
         if atom.attribute.type is Type.BOOLEAN:
             return tuple(Range(int(v), int(v) + 1) for v in atom.values)
-        return tuple(Range(c, c + 1) for c in self._coded(atom.attribute, atom.values))
+        return tuple(Range(c, c + 1) for c in self.coded(atom.attribute, atom.values))
 
-    def _coded(self, attribute: Attribute, values: Iterable[Any]) -> list[int]:
+    def coded(self, attribute: Attribute, values: Iterable[Any]) -> list[int]:
         """The codes of these values, new ones for those that had none."""
         known = self._codes[attribute]
         return [known.setdefault(value, len(known)) for value in values]
@@ -279,7 +312,7 @@ class _PlanDraft:
         strings = np.array(list(codes.values()), dtype=np.float64).reshape(-1, n).T
         axes = tuple(sorted(a for a in attributes if a != key))
         order = [attributes.index(a) for a in axes]
-        self._group(self._apart, key, axes).add(
+        self.group(self.apart, key, axes).add(
             np.full(n, -1) if key is None else codes[key],
             np.concatenate([block.lo[chosen], lows, strings], axis=1)[:, order],
             np.concatenate([block.hi[chosen], highs, strings + 1], axis=1)[:, order],
@@ -288,7 +321,7 @@ class _PlanDraft:
 
     def _column_codes(self, attribute: Attribute, column: pa.Array, chosen: Integers) -> Integers:
         coded = column.take(pa.array(chosen)).dictionary_encode()
-        codes = np.array(self._coded(attribute, coded.dictionary.to_pylist()), dtype=np.int64)
+        codes = np.array(self.coded(attribute, coded.dictionary.to_pylist()), dtype=np.int64)
         places: Integers = coded.indices.to_numpy()
         return codes[places]
 

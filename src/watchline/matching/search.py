@@ -14,15 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from watchline.index import Index, build, estimate, scan_cost, scan_runs, search
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.matching import limits
 from watchline.matching.plan import Part
 from watchline.model import MAX_DOUBLE, Attribute, Type
-from watchline.rows import Columns
+from watchline.rows import Columns, ValueIndex
 
 T = TypeVar("T")
 
@@ -33,9 +31,9 @@ ANY = "spatialjoin"
 class SearchRows:
     """Rows as a plan sees them: numbers along its axes, codes of its keys."""
 
-    def __init__(self, columns: Columns, dictionaries: Mapping[Attribute, pa.Array]):
+    def __init__(self, columns: Columns, known: Mapping[Attribute, ValueIndex]):
         self._columns = columns
-        self._dictionaries = dictionaries
+        self._known = known
         self._codes: dict[Attribute, Integers] = {}
 
     def __len__(self) -> int:
@@ -44,9 +42,10 @@ class SearchRows:
     def codes(self, attribute: Attribute) -> Integers:
         """The code of each row's value; the number of codes where it has none."""
         if attribute not in self._codes:
-            known = self._dictionaries[attribute]
-            found = pc.index_in(self._columns.array(attribute), value_set=known)
-            self._codes[attribute] = pc.fill_null(found, len(known)).to_numpy().astype(np.int64)
+            known = self._known[attribute]
+            found = known.find(self._columns.array(attribute))
+            found[found < 0] = len(known)
+            self._codes[attribute] = found
         return self._codes[attribute]
 
     def runs(self, part: Part) -> Integers:
@@ -64,7 +63,7 @@ class SearchRows:
         for k, axis in enumerate(axes):
             if axis.type is Type.STRING:
                 points[:, k] = self.codes(axis)
-                points[self.codes(axis) == len(self._dictionaries[axis]), k] = np.nan
+                points[self.codes(axis) == len(self._known[axis]), k] = np.nan
                 continue
             points[:, k] = columns.values(axis)
             if axis.type is not Type.DOUBLE and columns.array(axis).null_count:

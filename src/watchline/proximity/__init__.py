@@ -12,7 +12,13 @@ labels.py         numbers that order objects as their ids do
 
 from watchline.proximity.events import Events, run_events
 from watchline.proximity.operator import GUESS, Operator
-from watchline.proximity.query_columns import Filter, Moving, moving, object_type
+from watchline.proximity.query_columns import (
+    Filter,
+    Moving,
+    all_moving,
+    moving,
+    object_type,
+)
 from watchline.proximity.tables import (
     ADD,
     CENTRE,
@@ -56,6 +62,7 @@ __all__ = [
     "Filter",
     "Moving",
     "Operator",
+    "all_moving",
     "moving",
     "object_type",
     "run_events",

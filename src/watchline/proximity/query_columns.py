@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +68,38 @@ class Moving(NamedTuple):
             self.filters,
             self.accuracy[lines],
         )
+
+    def numbered(self, numbers: Integers) -> Moving:
+        """The same lines with these numbers in a plan."""
+        return Moving(numbers, *self[1:])
+
+
+def all_moving(pieces: Sequence[Moving], stream: Stream) -> Moving:
+    """The lines of all pieces; filters that are alike are one."""
+    filters: dict[Filter, int] = {}
+    pieces = [piece for piece in pieces if len(piece)]
+    if not pieces:
+        return moving([], stream)
+    chosen = []
+    for piece in pieces:
+        used, places = np.unique(piece.filter, return_inverse=True)
+        known = [filters.setdefault(piece.filters[f], len(filters)) if f >= 0 else -1 for f in used]
+        chosen.append(np.array(known, np.int64)[places])
+    return Moving(
+        np.concatenate([piece.number for piece in pieces]),
+        pa.concat_arrays([piece.ids for piece in pieces]),
+        np.concatenate([piece.form for piece in pieces]),
+        np.concatenate([piece.size for piece in pieces]),
+        np.concatenate([piece.k for piece in pieces]),
+        np.concatenate([piece.centre for piece in pieces]),
+        (
+            pa.concat_arrays([piece.focals[0] for piece in pieces]),
+            pa.concat_arrays([piece.focals[1] for piece in pieces]),
+        ),
+        np.concatenate(chosen),
+        tuple(filters),
+        np.concatenate([piece.accuracy for piece in pieces]),
+    )
 
 
 def object_type(stream: Stream) -> pa.DataType:

@@ -4,7 +4,9 @@ columns.py     rows as NumPy columns, by the attributes of a stream
 acceptance.py  a batch of rows -> accepted ones, in the order in which they count
 sharding.py    the shard of an object
 slot_columns.py  columns whose values stay in slots from batch to batch
+hashing.py     hashes of ids and texts
 id_table.py    the slot of an object's id
+value_index.py  the place of a value in a column that does not change
 output.py      changes as a table
 blob.py        the state of an engine as bytes
 """
@@ -33,7 +35,14 @@ from watchline.rows.columns import (
 from watchline.rows.id_table import IdTable
 from watchline.rows.output import OWN, change_schema, change_table
 from watchline.rows.sharding import shards_of
-from watchline.rows.slot_columns import NumberColumn, slot_column
+from watchline.rows.slot_columns import (
+    NumberColumn,
+    SlotColumn,
+    StringColumn,
+    slot_column,
+    text_hashes,
+)
+from watchline.rows.value_index import ValueIndex
 
 __all__ = [
     "ARROW",
@@ -45,6 +54,9 @@ __all__ = [
     "NumberColumn",
     "Rejects",
     "Rows",
+    "SlotColumn",
+    "StringColumn",
+    "ValueIndex",
     "accepted",
     "change_schema",
     "change_table",
@@ -59,5 +71,6 @@ __all__ = [
     "shards_of",
     "slot_column",
     "stable_order",
+    "text_hashes",
     "times_of",
 ]

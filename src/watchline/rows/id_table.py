@@ -7,19 +7,16 @@ so no search ever passes a slot that is gone.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from watchline.kernels.arrays import Bytes, Integers, Small, Words
 from watchline.kernels.buffers import longer_with
-from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.compiled import kernel
+from watchline.rows.hashing import mixed, text_hash
 from watchline.rows.slot_columns import NumberColumn, StringColumn, raw_values, text_buffers
 
 _EMPTY = -1
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_BASIS, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 # The least length of the table, a power of two.
 LEAST = 64
 
@@ -73,33 +70,16 @@ class IdTable:
         return int(self._heads.nbytes + self._hashes.nbytes)
 
 
-@inner
-def _mixed(x: Any) -> Any:
-    x ^= x >> np.uint64(32)
-    x *= _FACTOR
-    x ^= x >> np.uint64(29)
-    x *= _FACTOR
-    return x ^ (x >> np.uint64(32))
-
-
-@inner
-def _text_hash(letters: Any, first: Any, end: Any) -> Any:
-    code = _BASIS
-    for j in range(first, end):
-        code = (code ^ np.uint64(letters[j])) * _PRIME
-    return _mixed(code)
-
-
 @kernel
 def _hash_numbers(ids: Integers, slots: Integers, hashes: Words) -> None:
     for i in range(len(ids)):
-        hashes[slots[i]] = _mixed(np.uint64(ids[i]))
+        hashes[slots[i]] = mixed(np.uint64(ids[i]))
 
 
 @kernel
 def _hash_texts(offsets: Small, letters: Bytes, slots: Integers, hashes: Words) -> None:
     for i in range(len(slots)):
-        hashes[slots[i]] = _text_hash(letters, offsets[i], offsets[i + 1])
+        hashes[slots[i]] = text_hash(letters, offsets[i], offsets[i + 1])
 
 
 @kernel
@@ -107,7 +87,7 @@ def _find_numbers(heads: Small, known: Integers, ids: Integers) -> Integers:
     found = np.empty(len(ids), np.int64)
     mask = np.uint64(len(heads) - 1)
     for i in range(len(ids)):
-        at = _mixed(np.uint64(ids[i])) & mask
+        at = mixed(np.uint64(ids[i])) & mask
         while heads[at] != _EMPTY and known[heads[at]] != ids[i]:
             at = (at + np.uint64(1)) & mask
         found[i] = heads[at]
@@ -123,7 +103,7 @@ def _find_texts(
     mask = np.uint64(len(heads) - 1)
     for i in range(len(found)):
         first, length = offsets[i], offsets[i + 1] - offsets[i]
-        code = _text_hash(letters, first, offsets[i + 1])
+        code = text_hash(letters, first, offsets[i + 1])
         at = code & mask
         while heads[at] != _EMPTY:
             s = heads[at]

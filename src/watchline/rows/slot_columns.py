@@ -14,9 +14,10 @@ from typing import Union
 import numpy as np
 import pyarrow as pa
 
-from watchline.kernels.arrays import Array, Bytes, Integers, Mask, Small
+from watchline.kernels.arrays import Array, Bytes, Integers, Mask, Small, Words
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
+from watchline.rows.hashing import text_hash
 
 _TYPES = {
     pa.float64(): np.float64,
@@ -165,6 +166,10 @@ class StringColumn:
         data += [pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(letters)]
         return pa.Array.from_buffers(self.kind, len(slots), data)
 
+    def hashes(self, slots: Integers) -> Words:
+        """The hashes of the texts of these slots, as `text_hashes` gives them."""
+        return _hashes_of_slots(self.heap, self.start, self.size, slots)
+
     def clear(self, slots: Integers) -> None:
         """These slots are free: their texts need no bytes when the heap is written anew."""
         self._letters -= int(self.size[slots].sum(dtype=np.int64))
@@ -211,6 +216,11 @@ def text_buffers(array: pa.Array) -> tuple[Small, Bytes]:
         return np.zeros(1, np.int32), np.zeros(0, np.uint8)
     found = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
     return found, np.frombuffer(letters or b"", np.uint8)
+
+
+def text_hashes(array: pa.Array) -> Words:
+    """The hash of each text."""
+    return _hashes_of_texts(*text_buffers(array))
 
 
 def _validity(valid: Mask) -> pa.Buffer | None:
@@ -276,3 +286,20 @@ def _read_texts(
         at, first = start[slots[i]], offsets[i]
         for j in range(offsets[i + 1] - first):
             letters[first + j] = heap[at + j]
+
+
+@kernel
+def _hashes_of_slots(heap: Bytes, start: Integers, size: Small, slots: Integers) -> Words:
+    found = np.empty(len(slots), np.uint64)
+    for i in range(len(slots)):
+        s = slots[i]
+        found[i] = text_hash(heap, start[s], start[s] + size[s])
+    return found
+
+
+@kernel
+def _hashes_of_texts(offsets: Small, letters: Bytes) -> Words:
+    found = np.empty(len(offsets) - 1, np.uint64)
+    for i in range(len(found)):
+        found[i] = text_hash(letters, offsets[i], offsets[i + 1])
+    return found

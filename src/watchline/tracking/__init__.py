@@ -4,6 +4,7 @@ tracker.py          `wl.Tracker`: rows and versions -> changes
 saved.py            a state as it was read: a snapshot, and the deltas after it
 objects.py          the objects of a shard: their latest rows, and who holds them
 object_table.py     latest rows in slots that stay from batch to batch
+object_index.py     an index over objects, for queries that come and go
 expiry_queue.py     objects by the time of their last row, for time-outs
 batch.py            one batch: its moves, and what they change
 linked_rows.py      rows in order -> moves

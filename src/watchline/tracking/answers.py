@@ -76,8 +76,7 @@ class Answers:
         made, births = part.plan, self.queries.lives.births
         if not len(made):
             return Memberships(np.empty(0, np.int64), pa.array([], pa.string()))
-        rows, queries = shrunk(part, self.queries.shrinkage).members(self.objects.columns())
-        rows = self.objects.own.places()[rows]
+        rows, queries = self.objects.own.members(shrunk(part, self.queries.shrinkage))
         ids = made.ids.take(pa.array(queries))
         if made.mortal[queries].any():
             over = pa.array([name for name in terms_of(made) if name not in births], pa.string())

@@ -193,9 +193,8 @@ class ProcessedBatch:
             return table.places()
         if not self._over:
             return np.empty(0, np.int64)
-        columns, places = table.columns(), table.places()
-        members = [part.members(columns)[0] for part in self._queries.among(list(self._over))]
-        return places[np.unique(np.concatenate([np.empty(0, np.int64), *members]))]
+        members = [table.members(part)[0] for part in self._queries.among(list(self._over))]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *members]))
 
     def _too_fast(self) -> int:
         """Rows farther from their object's row before than it can have gone."""

@@ -26,12 +26,16 @@ from watchline.rows import (
     Columns,
     IdTable,
     NumberColumn,
+    SlotColumn,
     one_array,
     row_schema,
     slot_column,
     times_of,
 )
+from watchline.tracking import object_index
 from watchline.tracking.expiry_queue import ExpiryQueue
+from watchline.tracking.object_index import ObjectIndex
+from watchline.tracking.plan import ChangePlan
 
 LEAST_ROOM = 64
 
@@ -68,6 +72,8 @@ class ObjectTable:
         # What changed since `touched` was last called; None as long as nobody asks.
         self._written: list[Integers] | None = None
         self._gone: list[pa.Array] = []
+        # Made when candidates are first asked for.
+        self._index: ObjectIndex | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -85,6 +91,7 @@ class ObjectTable:
         own = (self.held, self._alive, self._marks)
         total = sum(int(array.nbytes) for array in own) + self._ids.nbytes
         total += 0 if self._queue is None else self._queue.nbytes
+        total += 0 if self._index is None else self._index.nbytes
         return total + sum(column.nbytes for column in self._columns.values())
 
     def row_bytes(self, names: Iterable[str] | None = None) -> int:
@@ -118,6 +125,33 @@ class ObjectTable:
         """The ids of the objects in these slots."""
         return self._columns[self.stream.object].take(slots)
 
+    @property
+    def room(self) -> int:
+        """How many slots there may be before the table grows."""
+        return len(self._alive)
+
+    def is_alive(self, slots: Integers) -> Mask:
+        """Which of these slots have an object."""
+        return self._alive[slots]
+
+    def slot_column(self, attribute: Attribute) -> SlotColumn:
+        """The values of an attribute by slot."""
+        return self._columns[attribute.name]
+
+    def members(self, queries: ChangePlan) -> tuple[Integers, Integers]:
+        """Slots, and the numbers of the queries that their rows satisfy, as far as a row alone
+        decides. Cost: the candidates that an index over the objects finds, and the rows since it
+        was last asked; all objects where there is no narrow condition."""
+        slots = None
+        if len(self) >= object_index.LEAST_OBJECTS:
+            if self._index is None:
+                self._index = ObjectIndex(self)
+            own_id = self.stream.attribute(self.stream.object)
+            slots = self._index.candidates(queries.plan, own_id)
+        columns = self.columns() if slots is None else _TableColumns(self, slots)
+        rows, numbers = queries.members(columns)
+        return (self.places() if slots is None else slots)[rows], numbers
+
     # --- changes
 
     def put(self, slots: Integers, rows: pa.Table) -> None:
@@ -126,6 +160,8 @@ class ObjectTable:
             column.put(slots, one_array(rows[name]))
         if self._written is not None:
             self._written.append(slots)
+        if self._index is not None and not self._index.note(slots):
+            self._index = None
 
     def hold(self, slots: Integers, held: Integers) -> None:
         """So many queries hold these objects."""

@@ -8,6 +8,7 @@ matched at the old and at the new row, and the difference is taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,12 +21,12 @@ from watchline.matching import (
     Plan,
     PreparedPlan,
     SearchRows,
+    joined,
     match,
-    narrowed,
     plan_and_rest,
 )
 from watchline.model import Emit, Stream
-from watchline.proximity import Moving, moving
+from watchline.proximity import Moving, all_moving, moving
 from watchline.rows import Columns
 from watchline.tracking.ranges import (
     Moves,
@@ -89,11 +90,21 @@ class ChangePlan:
         return ChangePlan(PreparedPlan.of(made, self.stream), self.moving, ())
 
     def narrowed(self, numbers: Integers) -> ChangePlan:
-        """These queries alone, for rows that are only matched."""
-        wanted = np.zeros(len(self.plan), dtype=np.bool_)
-        wanted[numbers] = True
-        made = narrowed(self.plan, numbers)
-        return ChangePlan(PreparedPlan.of(made, self.stream), self.living(wanted), ())
+        """These queries alone, for rows that are only matched. The result refers to nothing of this
+        plan, and its cost follows these queries."""
+        made = joined([(self.plan, numbers)], self.stream, Emit.MATCHES)
+        moved = all_moving([self.moving_of(numbers)], self.stream)
+        return ChangePlan(PreparedPlan.of(made, self.stream), moved, ())
+
+    def moving_of(self, numbers: Integers) -> Moving:
+        """Those of these queries that move or rank, numbered by their places in `numbers`."""
+        moving = self.moving
+        if not len(moving):
+            return moving
+        # Lines are in the order of queries.
+        lines = np.searchsorted(moving.number, numbers)
+        found = np.flatnonzero(moving.number[np.minimum(lines, len(moving) - 1)] == numbers)
+        return moving.take(lines[found]).numbered(found)
 
     def living(self, alive: Mask) -> Moving:
         """The queries that move or rank and are alive."""
@@ -110,7 +121,7 @@ class ChangePlan:
 
     def transitions_of(self, columns: Columns, moves: Moves) -> Transitions:
         """Moves, and the numbers of the queries that they enter and leave."""
-        rows, query = SearchRows(columns, self.plan.dictionaries), self.plan.query
+        rows, query = SearchRows(columns, self.plan.known), self.plan.query
         by_part = [part.transitions(rows, moves) for part in self.transitions if part is not None]
         pieces = [piece._replace(numbers=query[piece.numbers]) for piece in by_part]
         matched = [
@@ -144,3 +155,12 @@ def prepare_changes(queries: Queries, stream: Stream) -> ChangePlan:
     """The EMIT CHANGES queries of a stream, planned and indexed."""
     made, undecided = plan_and_rest(queries, stream, Emit.CHANGES)
     return ChangePlan.of(made, moving(undecided, stream), stream)
+
+
+def join_changes(pieces: Sequence[tuple[ChangePlan, Integers]], stream: Stream) -> ChangePlan:
+    """One plan of these queries of other plans, ready for moves."""
+    made = joined([(of.plan, numbers) for of, numbers in pieces], stream, Emit.CHANGES)
+    starts = np.cumsum([0, *(len(numbers) for _, numbers in pieces)])
+    parts = [of.moving_of(numbers) for of, numbers in pieces]
+    moved = [m.numbered(m.number + start) for m, start in zip(parts, starts[:-1], strict=True)]
+    return ChangePlan.of(made, all_moving(moved, stream), stream)

@@ -24,7 +24,7 @@ from watchline.model import Stream
 from watchline.proximity import Moving, object_type
 from watchline.rows import Columns
 from watchline.tracking.lives import Term, terms_of
-from watchline.tracking.plan import ChangePlan, prepare_changes
+from watchline.tracking.plan import ChangePlan, join_changes, prepare_changes
 from watchline.tracking.ranges import Moves, Transitions
 
 # Steps kept for trackers that are behind.
@@ -65,7 +65,7 @@ class ChangeQueries:
     """The EMIT CHANGES queries of one stream, ready for moves."""
 
     def __init__(self, catalog: Catalog, stream: str, version: int | None = None):
-        source = PlanSource.of(catalog, stream, prepare_changes)
+        source = PlanSource.of(catalog, stream, prepare_changes, join_changes)
         self._open(source, catalog.version if version is None else version)
 
     @classmethod
@@ -79,7 +79,8 @@ class ChangeQueries:
         """Queries whose first plan of a version comes from elsewhere, as do the commits between
         versions."""
         queries = cls.__new__(cls)
-        queries._open(PlanSource(stream, prepare_changes, plan_at, commits), version)
+        source = PlanSource(stream, prepare_changes, join_changes, plan_at, commits)
+        queries._open(source, version)
         return queries
 
     def _open(self, source: PlanSource[ChangePlan], version: int) -> None:
@@ -188,7 +189,7 @@ class ChangeQueries:
             kinds = [
                 layer.prepared.plan.uses[use]
                 for layer in self._plan
-                for use in np.unique(layer.prepared.plan.use[layer.alive])
+                for use in np.flatnonzero(layer.in_use)
             ]
             self._used = frozenset().union(*kinds)
         return self._used
@@ -202,13 +203,19 @@ class ChangeQueries:
             moving += [part.moving for part in step.gone]
         return [m for m in moving if len(m)]
 
+    def have_moving(self, version: int) -> bool:
+        """Whether there are queries that move or rank, at a version that steps lead from."""
+        own = (layer.alive[layer.prepared.moving.number] for layer in self._plan)
+        gone = (part.moving for step in self.steps(version, self.version) for part in step.gone)
+        return any(map(np.any, own)) or any(map(len, gone))
+
     def guards(self) -> dict[str, float]:
         """The queries with a least accuracy, and which."""
         if self._guards is None:
             self._guards = {}
             for layer in self._plan:
                 made = layer.prepared.plan
-                numbers = np.flatnonzero((made.accuracy > 0) & layer.alive)
+                numbers = made.guarded[layer.alive[made.guarded]]
                 ids = made.ids.take(pa.array(numbers)).to_pylist()
                 self._guards.update(zip(ids, made.accuracy[numbers].tolist(), strict=True))
         return self._guards

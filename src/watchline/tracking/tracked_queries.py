@@ -64,7 +64,7 @@ class TrackedQueries:
     def have_moving(self) -> bool:
         """Whether there are queries that move or rank, alive or not."""
         if self._have_moving is None:
-            self._have_moving = any(map(len, self.shared.moving(self.version)))
+            self._have_moving = self.shared.have_moving(self.version)
         return self._have_moving
 
     def least_accuracies(self) -> dict[str, float]:
