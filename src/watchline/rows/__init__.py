@@ -16,6 +16,7 @@ from watchline.rows.acceptance import (
     Rows,
     accepted,
     conformed,
+    extent,
     in_time,
     row_schema,
     sequence,
@@ -31,12 +32,13 @@ from watchline.rows.columns import (
     one_array,
 )
 from watchline.rows.id_table import IdTable
-from watchline.rows.output import OWN, change_schema, change_table
+from watchline.rows.output import OWN, change_schema, change_table, no_changes
 from watchline.rows.sharding import shards_of
-from watchline.rows.slot_columns import NumberColumn, slot_column
+from watchline.rows.slot_columns import MANY, NumberColumn, slot_column, taken
 
 __all__ = [
     "ARROW",
+    "MANY",
     "OWN",
     "TIME",
     "AcceptedRows",
@@ -51,13 +53,16 @@ __all__ = [
     "check_columns",
     "check_rows",
     "conformed",
+    "extent",
     "in_time",
     "mask_of",
+    "no_changes",
     "one_array",
     "row_schema",
     "sequence",
     "shards_of",
     "slot_column",
     "stable_order",
+    "taken",
     "times_of",
 ]
