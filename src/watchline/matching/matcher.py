@@ -16,9 +16,10 @@ from watchline.catalog import Call, CatalogLike, agreed, opened_catalog, warn_un
 from watchline.errors import SchemaMismatch, UnknownVersion
 from watchline.matching.engine import MatchPairs, PairMatcher
 from watchline.model import Emit, Stream
-from watchline.rows import check_rows
+from watchline.rows import MANY, check_rows, one_array, taken
 
 QUERY_ID = "query_id"
+_QUERY_ID_FIELD = pa.field(QUERY_ID, pa.string())
 
 
 class Matcher:
@@ -98,6 +99,19 @@ def match_table(
     pairs: MatchPairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str]
 ) -> pa.Table:
     """The query of each pair, and these columns of its row."""
-    # All columns at once: for a single row the calls cost more than the work.
-    chosen = rows.select(columns).take(pa.array(pairs.rows.astype(np.int64, copy=False)))
-    return pa.Table.from_arrays([pairs.ids, *chosen.columns], [QUERY_ID, *columns])
+    places = pairs.rows.astype(np.int64, copy=False)
+    if len(places) < 2 and isinstance(rows, pa.Table) and rows.schema.names == list(columns):
+        # A part of the rows as they are: nothing is copied, column by column.
+        first = places[0] if len(places) else 0
+        return rows.slice(first, len(places)).add_column(0, _QUERY_ID_FIELD, pairs.ids)
+    if len(places) > MANY or (isinstance(rows, pa.Table) and _has_pieces(rows)):
+        chosen = rows.select(columns).take(pa.array(places)).columns
+    else:
+        found = (rows.column(rows.schema.get_field_index(name)) for name in columns)
+        chosen = [taken(one_array(column), places) for column in found]
+    return pa.Table.from_arrays([pairs.ids, *chosen], [QUERY_ID, *columns])
+
+
+def _has_pieces(rows: pa.Table) -> bool:
+    """Whether a column is in several pieces, which are not worth joining for the rows of some."""
+    return any(rows.column(i).num_chunks != 1 for i in range(rows.num_columns))
