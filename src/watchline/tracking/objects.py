@@ -42,6 +42,7 @@ class Objects:
     def clear(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
         self.stream = stream
+        self._no_rows = row_schema(stream).empty_table()
         self.own = ObjectTable(stream, ordered=stream.retention is not None)
         self.others = ObjectTable(stream)
         # Whether the next state has to be a whole one.
@@ -55,7 +56,7 @@ class Objects:
 
     def no_rows(self) -> pa.Table:
         """A table of the stream's columns without rows."""
-        return row_schema(self.stream).empty_table()
+        return self._no_rows
 
     # --- all own objects, by their places
 
