@@ -42,10 +42,10 @@ class Index(ABC):
 
     def stab(self, points: npt.ArrayLike) -> Matches:
         """The boxes that contain each point; points are (m,) for one dimension, else (m, d)."""
-        return self.search(checked_points(points, self.dims))
+        return self.stab_points(checked_points(points, self.dims))
 
-    def search(self, points: Doubles) -> Matches:
-        """As `stab`, for float64 (m, d) that is known to be so: engines make their points alike."""
+    def stab_points(self, points: Doubles) -> Matches:
+        """As `stab`, for points that are known to be float64 (m, d), and are not checked."""
         return self._stab(points)
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:

@@ -7,6 +7,7 @@ float64 or int64 without nulls. `check_rows` refuses rows whose columns do not f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,9 @@ _FITS = {
 }
 
 # Arrow's numbers of types that need no conversion, and of times.
-_EXACT = {kind: arrow.id for kind, arrow in ARROW.items() if kind is not Type.TIMESTAMP}
+_EXACT: dict[Type, Any] = {
+    kind: arrow.id for kind, arrow in ARROW.items() if kind is not Type.TIMESTAMP
+}
 _TIMES = ARROW[Type.TIMESTAMP].id
 
 

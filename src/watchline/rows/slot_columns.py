@@ -65,7 +65,7 @@ class NumberColumn:
             values = np.where(valid, values, 0)
         if places is not None:
             values = values[places]
-            valid = valid if valid is True else valid[places]
+            valid = valid[places] if isinstance(valid, np.ndarray) else valid
         self.values[slots] = values
         self.valid[slots] = valid
 
@@ -201,7 +201,8 @@ def taken(array: pa.Array, places: Integers) -> pa.Array:
         return array.take(pa.array(places))
     if kind.id == _STRING:
         # `MANY` texts may have more bytes than 32 bits count: then there are none.
-        offsets, letters = _gathered_texts(*map(read_only, text_buffers(array)), places)
+        found, text = text_buffers(array)
+        offsets, letters = _gathered_texts(read_only(found), read_only(text), places)
         if not len(offsets):
             return array.take(pa.array(places))
         data = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]
