@@ -39,10 +39,10 @@ from watchline.borders import (
     grid_sizes,
 )
 from watchline.index import Index
-from watchline.kernels.arrays import Doubles, Integers, Signs, read_only
+from watchline.kernels.arrays import Doubles, Int, Integers, Signs, read_only
 from watchline.kernels.blocks import LANES
 from watchline.kernels.buffers import filled_columns
-from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.compiled import inner, kernel, leaf
 from watchline.matching import Part, SearchRows, index_cost, index_over, limits, of_each_run
 
 # Nanoseconds of crossings: a rank, an entry in one dimension, and one that is also cross-checked.
@@ -421,15 +421,22 @@ def _ends(points: Doubles, old: Integers, new: Integers) -> tuple[Doubles, Doubl
     dims = points.shape[1]
     before, after = np.empty((len(old), dims)), np.empty((len(old), dims))
     for i in range(len(old)):
-        for row, found in ((old[i], before), (new[i], after)):
-            somewhere = row >= 0
-            if somewhere:
-                for d in range(dims):
-                    found[i, d] = points[row, d]
-                    somewhere &= np.isfinite(found[i, d])
-            if not somewhere:
-                found[i] = np.inf
+        _put_end(points, old[i], before, i)
+        _put_end(points, new[i], after, i)
     return before, after
+
+
+@leaf(forceinline=True)
+def _put_end(points: Doubles, row: Int, found: Doubles, i: Int) -> None:
+    somewhere = row >= 0
+    if somewhere:
+        for d in range(points.shape[1]):
+            value = points[row, d]
+            found[i, d] = value
+            somewhere &= value - value == 0.0
+    if not somewhere:
+        for d in range(points.shape[1]):
+            found[i, d] = np.inf
 
 
 def _at(points: Doubles, rows: Integers) -> Doubles:
