@@ -4,7 +4,7 @@ The floor is the same job with a kernel that only emits as many rows: what Spark
 without any matching. All matching contestants must give the same pairs: their number and a
 checksum over (query, row) are compared.
 
-    python -m bench.matches [bands|symbols|ranges …] [--quick] [--runs N]
+    python -m bench.matches [bands|symbols|ranges|small …] [--quick] [--runs N]
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from bench.common.report import (
     table,
     timed,
 )
+from bench.matches.small import small
 
 DOMAIN = 1_000.0
 SYMBOLS = 2_000
@@ -253,4 +254,5 @@ PARTS: dict[str, Part] = {
     "bands": plain(by_bands),
     "symbols": plain(by_symbols),
     "ranges": plain(by_ranges),
+    "small": plain(small),
 }

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import watchline as wl
-from bench.common.report import amount, publish, say, table
+from bench.common.report import publish, say, table
 
 SIDE = 0.001
 # Rows in a call, and how many calls are timed.
@@ -95,7 +95,7 @@ def growth(quick: bool) -> Iterator[str]:
             for size in sizes:
                 taken = world.taken[size]
                 each = f"{world.written[size] / size:,.0f}"
-                cells = [amount(f(taken)) for f in (min, statistics.median)]
+                cells = [f"{f(taken) * 1e3:.2f} ms" for f in (min, statistics.median)]
                 lines.append([kind, f"{world.objects:,}", f"{size:,}", *cells, each, f"{whole:,}"])
         for size in sizes:
             middle = [statistics.median(world.taken[size]) for world in worlds]

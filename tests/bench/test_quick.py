@@ -35,7 +35,8 @@ MODULES = {
         "## One by one", "## Self-tuning", "## Hot spots", "A: `cei`, self-tuned / cold copy",
     ),
     "joins": ("Figure 18", "Pieces", "different sizes", "equi-join on Spark", "by inequality"),
-    "matches": ("100 bands", "bands by symbol", "A: 1,000 ranges", "broadcast range join /"),
+    "matches": ("100 bands", "bands by symbol", "A: 1,000 ranges", "broadcast range join /",
+        "## Small calls"),
     "moving": (
         "Squares that stay", "What moves or ranks", "on roads", "## Response", "How fine the grid",
         "## Shared, and each query alone", "WHERE or a join", "## On Spark", "crossings / grid",

@@ -211,3 +211,29 @@ def test_statements_are_taken_wherever_a_catalog_is(tmp_path: Path) -> None:
         wl.Matcher(tmp_path / "none", "ticks")
     with pytest.raises(wl.UnknownStream):
         wl.Matcher(texts, "tocks")
+
+
+@pytest.mark.parametrize("pick", ["*", "n, symbol"])
+def test_the_result_has_one_schema_however_many_match(pick: str) -> None:
+    """Calls with no pair, one and several make tables that can stand below one another."""
+    texts = (f"CREATE QUERY q{i} AS SELECT {pick} FROM ticks WHERE price < {i}" for i in (1, 2))
+    matcher = wl.Matcher([TICKS, *(text + " EMIT MATCHES" for text in texts)], "ticks")
+    marked = pa.schema(
+        [f.with_metadata({"unit": "?"}).with_nullable(f.name != "n") for f in SCHEMA],
+        metadata={"from": "here"},
+    )
+    names = SCHEMA.names if pick == "*" else ["n", "symbol"]
+    for schema in (SCHEMA, marked):
+        rows = pa.Table.from_arrays([c.chunk(0) for c in ROWS.columns], schema=schema)
+        rows = rows.set_column(1, schema.field(1), pa.array([0.5, 1.5, 2.5, 0.25]))
+        given = (rows.slice(2, 1), rows.slice(1, 1), rows.slice(0, 1), rows, rows.slice(0, 0))
+        results = [matcher.match(part) for part in given]
+        assert [len(out) for out in results] == [0, 1, 2, 5, 0]
+        for out in results:
+            out.validate(full=True)
+            wanted = pa.schema(
+                [("query_id", pa.string()), *((name, SCHEMA.field(name).type) for name in names)]
+            )
+            assert out.schema.equals(wanted, check_metadata=True)
+        assert results[1].to_pylist()[0]["n"] == 2
+        assert found(pa.concat_tables(results[:3])) == [("q1", 1), ("q2", 1), ("q2", 2)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,25 @@ def test_what_the_steps_of_batches_have_paid_for_is_built(part: Part) -> None:
     assert run._index is not None or run._grid is not None
     assert [f for f in large if f[0] == 0] == crossed
     assert moved(run, old, near) == moved(LongRun.over(part, 0), old, near)
+
+
+def test_small_batches_are_judged_together(part: Part, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    run, whole, judged = LongRun.over(part, 0), LongRun.over(part, 0), []
+
+    def counted(run: LongRun, old: np.ndarray, new: np.ndarray, of: Any = LongRun._judged) -> str:
+        judged.append(len(old))
+        return str(of(run, old, new))
+
+    monkeypatch.setattr(LongRun, "_judged", counted)
+    for _ in range(400):
+        old, new = rng.uniform(0, 100, (2, 100, 2))
+        assert moved(run, old, new) == moved(whole, old, new)
+    # The first batch has to go some way; from then on it takes six to make a sample.
+    mine = [100, *[600] * (399 // 6)]
+    assert sorted(judged) == sorted(2 * mine)
+    # What these steps have paid for is built as for large batches.
+    assert run._index is not None or run._grid is not None
 
 
 def test_steps_over_some_borders_go_through_the_grid(part: Part) -> None:

@@ -49,6 +49,7 @@ from watchline.kernels.simd import prefetch
 
 # Moves whose memory is fetched ahead together.
 GROUP = 16
+_FIRST_MOVES: Small = np.arange(GROUP, dtype=np.int32)
 # Blocks of a way that are read without asking whether members would be fewer.
 SHORT = 16
 # Moves of a cell for which it is worth it to go cell by cell.
@@ -68,7 +69,10 @@ def grid_crossings(
 ) -> RowChanges:
     """Moves, numbers and signs of what moves[i] from old[i] to new[i], float64 (m, 2), enters and
     leaves. A point with a NaN or +inf is nowhere. `rate` is the guess of what a move finds."""
-    order = _by_cell(grid.x, grid.y, old, len(old) // CROWDED)
+    if len(old) > GROUP:
+        order = _by_cell(grid.x, grid.y, old, len(old) // CROWDED)
+    else:
+        order = _FIRST_MOVES[: len(old)]
 
     def fill(room: list[Any], first: int, at: int) -> tuple[int, int]:
         return _cross_moves(grid, order, moves, old, new, MoveColumns(*room), first, at)

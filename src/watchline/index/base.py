@@ -42,7 +42,11 @@ class Index(ABC):
 
     def stab(self, points: npt.ArrayLike) -> Matches:
         """The boxes that contain each point; points are (m,) for one dimension, else (m, d)."""
-        return self._stab(checked_points(points, self.dims))
+        return self.stab_points(checked_points(points, self.dims))
+
+    def stab_points(self, points: Doubles) -> Matches:
+        """As `stab`, for points that are known to be float64 (m, d), and are not checked."""
+        return self._stab(points)
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:
         boxes = checked_boxes(lo, hi, ids, self.dims)

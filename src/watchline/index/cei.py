@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from watchline.index.cells import Axis, cell_at, span_of
-from watchline.index.constructs import ConstructIndex, no_levels
+from watchline.index.constructs import ConstructIndex, levels_in_use, no_levels
 from watchline.index.postings import Pieces, Store, append_to, first_cut, read_head
 from watchline.index.tuning import SampleCosts, Shape, best_shape
 from watchline.kernels.arrays import Array, Doubles, Integers, Small
@@ -46,8 +46,16 @@ class ContainmentEncodedIntervals(ConstructIndex):
     def _more(self) -> int:
         return 2 * leaves_of(self.shape.segments[0])
 
+    # The cells that a tree was made for, and the tree: each search asks for it.
+    _tree_of: tuple[Shape, SegmentTree] | None = None
+
     def _tree(self) -> SegmentTree:
-        return SegmentTree(self.shape.k, self._count(), leaves_of(self.shape.segments[0]))
+        known = self._tree_of
+        if known is None or known[0] is not self.shape:
+            leaves = leaves_of(self.shape.segments[0])
+            known = self.shape, SegmentTree(self.shape.k, self._count(), leaves)
+            self._tree_of = known
+        return known[1]
 
     def _decompose(self, rows: Doubles, slots: Small, sign: int) -> Pieces:
         return _pieces_of(self.shape.axes[0], self.shape.k, rows, slots, self._levels, sign)
@@ -62,7 +70,8 @@ class ContainmentEncodedIntervals(ConstructIndex):
         self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         axis, store = self.shape.axes[0], self._lists.store
-        levels = np.append(0, np.flatnonzero(self._levels[0, 1:]) + 1)
+        # Cuts are on the lowest level alone, which is always read.
+        levels = levels_in_use(self._levels, 1)
         return _search(axis, self._tree(), levels, store, points, offsets, found, row, at)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from watchline.errors import InvalidRange
 from watchline.index.cells import Axis, Span, cell_at, span_of
-from watchline.index.constructs import ConstructIndex, no_levels
+from watchline.index.constructs import ConstructIndex, levels_in_use, no_levels
 from watchline.index.postings import Pieces, Store, append_to, first_cut, read_head
 from watchline.index.table import BoxArrays
 from watchline.index.tuning import SampleCosts, Shape, best_shape, objective
@@ -90,7 +90,7 @@ class ContainmentEncodedSquares(ConstructIndex):
         self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
         axes, pyramid, boxes = self.shape.axes, self._pyramid, self._boxes.arrays
-        levels, store = np.flatnonzero(self._levels.any(axis=0)), self._lists.store
+        levels, store = levels_in_use(self._levels, 0), self._lists.store
         return _search(axes, pyramid, levels, store, boxes, points, offsets, found, row, at)
 
 

@@ -29,6 +29,7 @@ from watchline.index.tuning import (
     checked_unit,
 )
 from watchline.kernels.arrays import Doubles, Integers, Small
+from watchline.kernels.compiled import kernel
 
 # Boxes decomposed at a time when an index is built: bounds the memory for their entries.
 CHUNK = 32_768
@@ -176,3 +177,13 @@ class ConstructIndex(Index):
 def no_levels() -> Integers:
     """Two empty counters for each of 64 levels."""
     return np.zeros((2, 64), dtype=np.int64)
+
+
+@kernel
+def levels_in_use(levels: Integers, least: int) -> Integers:
+    """The levels that have entries, and those below `least`."""
+    found, n = np.empty(levels.shape[1], np.int64), 0
+    for level in range(levels.shape[1]):
+        found[n] = level
+        n += level < least or levels[0, level] != 0 or levels[1, level] != 0
+    return found[:n].copy()

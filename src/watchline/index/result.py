@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from watchline.kernels.arrays import Array, Integers
+from watchline.kernels.arrays import Array, Integers, read_only
 from watchline.kernels.buffers import Fill
+from watchline.kernels.compiled import kernel
 from watchline.kernels.simd import SLACK
 from watchline.kernels.threads import threads_for
 
@@ -28,7 +29,15 @@ class Matches:
 
     def rows(self) -> Integers:
         """The row of each id: with `ids`, the matches as pairs."""
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        return _rows_of(self.offsets)
+
+
+@kernel
+def _rows_of(offsets: Integers) -> Integers:
+    rows = np.empty(offsets[-1] - offsets[0], np.int64)
+    for i in range(len(offsets) - 1):
+        rows[offsets[i] - offsets[0] : offsets[i + 1] - offsets[0]] = i
+    return rows
 
 
 # The points, and what else belongs to each row. `fill` is given these, offsets, found, row, at: see
@@ -76,13 +85,6 @@ def _search(fill: Fill, per_row: float, rows: RowArrays, id_type: Any) -> Matche
         row, at = fill(*rows, offsets, found, row, at)
     found.resize(at, refcheck=False)
     return Matches(offsets, found)
-
-
-def read_only(array: Array) -> Array:
-    """Arrow's arrays cannot be written to and others can: to Numba these are two types."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _room(fill: Fill, per_row: float, rows: RowArrays, id_type: Any) -> int:

@@ -30,8 +30,17 @@ from watchline.index.hilbert import curve_order
 from watchline.index.hits import Hits, count_matches, scatter
 from watchline.index.mlgf import HEIGHT, PAGE, PAGES, MultilevelGridFile, Tree
 from watchline.index.mlgf_search import first_bits, look, pages_within, search_room
-from watchline.index.result import Matches, read_only
-from watchline.kernels.arrays import Array, Codes, Doubles, Int, Integers, Mask, Small
+from watchline.index.result import Matches
+from watchline.kernels.arrays import (
+    Array,
+    Codes,
+    Doubles,
+    Int,
+    Integers,
+    Mask,
+    Small,
+    read_only,
+)
 from watchline.kernels.compiled import kernel, leaf
 from watchline.kernels.simd import lowest, reached
 from watchline.kernels.threads import team, threads_for

@@ -1,4 +1,4 @@
-"""The types of arrays, under one name each in all packages."""
+"""The types of arrays, under one name each in all packages, and views that all kernels take."""
 
 from __future__ import annotations
 
@@ -23,3 +23,10 @@ Mask = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 # A whole number of Python or of NumPy: kernels have machine words, and care which.
 Int = Any
+
+
+def read_only(array: Array) -> Array:
+    """Arrow's arrays cannot be written to and others can: to Numba these are two types."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -25,7 +25,7 @@ from watchline.matching.plan import NEVER, Plan, Residue
 from watchline.matching.planner import plan
 from watchline.matching.search import PartSearch, SearchRows
 from watchline.model import Circle, Conjunction, Emit, Stream
-from watchline.rows import Columns
+from watchline.rows import Columns, taken
 
 # Following more commits than this one by one costs more than building anew.
 MAX_COMMITS = 64
@@ -86,7 +86,8 @@ def match(
     if made.residues:
         kept = _refine(made, rows, boxes, columns, prepared.stream)
         rows, boxes = rows[kept], boxes[kept]
-    return _once(rows, made.query[boxes], made.several)
+    queries = made.query[boxes]
+    return _once(rows, queries, made.several) if made.has_several else (rows, queries)
 
 
 class PairMatcher:
@@ -165,11 +166,11 @@ def _match_layer(layer: Layer[PreparedPlan], columns: Columns) -> tuple[Integers
     if layer.dead:
         living = layer.alive[queries]
         rows, queries = rows[living], queries[living]
-    ends = prepared.plan.until[queries]
-    if (ends < NEVER).any():
+    if prepared.plan.has_ends:
+        ends = prepared.plan.until[queries]
         before = _is_before(ends, rows, columns, prepared.stream)
         rows, queries = rows[before], queries[before]
-    return rows, prepared.plan.ids.take(pa.array(queries))
+    return rows, taken(prepared.plan.ids, queries)
 
 
 def _is_before(ends: Integers, rows: Integers, columns: Columns, stream: Stream) -> Mask:

@@ -16,9 +16,10 @@ from watchline.catalog import Call, CatalogLike, agreed, opened_catalog, warn_un
 from watchline.errors import SchemaMismatch, UnknownVersion
 from watchline.matching.engine import MatchPairs, PairMatcher
 from watchline.model import Emit, Stream
-from watchline.rows import check_rows
+from watchline.rows import MANY, check_rows, one_array, taken
 
 QUERY_ID = "query_id"
+_QUERY_ID_FIELD = pa.field(QUERY_ID, pa.string())
 
 
 class Matcher:
@@ -37,7 +38,8 @@ class Matcher:
         warn_unanswered(queries, self._call, "wl.Matcher")
         self._selected = agreed(queries, self._call, "wl.Matcher")
         self._counts: Counter[str] = Counter()
-        self._checked: tuple[pa.Schema, Stream] | None = None
+        # The schema of the last rows, the stream that they fit, and whether the schema is plain.
+        self._checked: tuple[pa.Schema, Stream, bool] | None = None
 
     @property
     def version(self) -> int:
@@ -56,22 +58,33 @@ class Matcher:
         come out, as from `wl.matches`. The order is not specified. NULL and NaN fail the conditions
         on them. Refused rows (`SchemaMismatch`) are not counted.
         """
-        self._check(rows)
+        plain = self._check(rows)
         pairs = self._pairs.match(rows)
         self._counts["rows"] += rows.num_rows
         self._counts["matches"] += len(pairs)
         columns = rows.schema.names if self._selected is None else self._selected
+        if plain and len(pairs) < 2 and isinstance(rows, pa.Table):
+            return _match_of_one_row(pairs, rows, columns)
         return match_table(pairs, rows, columns)
 
-    def _check(self, rows: object) -> None:
+    def _check(self, rows: object) -> bool:
+        """Refuse what are no rows of the stream; whether their schema has names and types alone, as
+        that of a result has."""
         if not isinstance(rows, (pa.Table, pa.RecordBatch)):
             raise SchemaMismatch(
                 f"rows come as a pyarrow Table or RecordBatch, not as {type(rows).__name__}"
             )
         known = self._checked
-        if known is None or known[1] is not self.stream or not known[0].equals(rows.schema):
+        if (
+            known is None
+            or known[1] is not self.stream
+            or not known[0].equals(rows.schema, check_metadata=True)
+        ):
             check_rows(rows.schema, self.stream, own=(QUERY_ID,))
-            self._checked = rows.schema, self.stream
+            names_and_types = pa.schema([(field.name, field.type) for field in rows.schema])
+            plain = rows.schema.equals(names_and_types, check_metadata=True)
+            known = self._checked = rows.schema, self.stream, plain
+        return known[2]
 
     def advance_to(self, version: int) -> None:
         """Follow the catalog to a version, or go back to one: rows meet its queries from now on."""
@@ -98,6 +111,25 @@ def match_table(
     pairs: MatchPairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str]
 ) -> pa.Table:
     """The query of each pair, and these columns of its row."""
-    # All columns at once: for a single row the calls cost more than the work.
-    chosen = rows.select(columns).take(pa.array(pairs.rows.astype(np.int64, copy=False)))
-    return pa.Table.from_arrays([pairs.ids, *chosen.columns], [QUERY_ID, *columns])
+    places = pairs.rows.astype(np.int64, copy=False)
+    if len(places) > MANY or (isinstance(rows, pa.Table) and _has_pieces(rows)):
+        chosen = rows.select(columns).take(pa.array(places)).columns
+    else:
+        found = (rows.column(rows.schema.get_field_index(name)) for name in columns)
+        chosen = [taken(one_array(column), places) for column in found]
+    return pa.Table.from_arrays([pairs.ids, *chosen], [QUERY_ID, *columns])
+
+
+def _match_of_one_row(pairs: MatchPairs, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """As `match_table`, for one pair or none: a part of the rows as they are, of which nothing is
+    copied, column by column. `rows` have a plain schema."""
+    first = pairs.rows[0] if len(pairs) else 0
+    chosen = rows.slice(first, len(pairs))
+    if list(columns) != chosen.schema.names:
+        chosen = chosen.select(columns)
+    return chosen.add_column(0, _QUERY_ID_FIELD, pairs.ids)
+
+
+def _has_pieces(rows: pa.Table) -> bool:
+    """Whether a column is in several pieces, which are not worth joining for the rows of some."""
+    return any(rows.column(i).num_chunks != 1 for i in range(rows.num_columns))

@@ -118,6 +118,16 @@ class Plan:
         return len(self.ids)
 
     @cached_property
+    def has_several(self) -> bool:
+        """Whether any query has several conjunctions."""
+        return bool(self.several.any())
+
+    @cached_property
+    def has_ends(self) -> bool:
+        """Whether any query ends at a moment."""
+        return bool((self.until < NEVER).any())
+
+    @cached_property
     def mortal(self) -> npt.NDArray[np.bool_]:
         """The queries that end by themselves. Computed once: every batch asks, for its hits."""
         found: npt.NDArray[np.bool_] = (self.lifetime > 0) | (self.until < NEVER)

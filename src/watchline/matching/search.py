@@ -90,7 +90,7 @@ class PartSearch:
             if 0 not in self.indexes:
                 starts = np.zeros(len(points), dtype=np.int64)
                 return self._scanned(points, starts, np.full(len(points), self.part.starts[-1]))
-            found = self.indexes[0].stab(points)
+            found = self.indexes[0].stab_points(points)
             return found.rows(), found.ids
         runs = rows.runs(self.part)
         starts = np.append(self.part.starts, self.part.starts[-1])

@@ -18,6 +18,7 @@ from watchline.rows.acceptance import (
     Rows,
     accepted,
     conformed,
+    extent,
     in_time,
     row_schema,
     sequence,
@@ -33,19 +34,22 @@ from watchline.rows.columns import (
     one_array,
 )
 from watchline.rows.id_table import IdTable
-from watchline.rows.output import OWN, change_schema, change_table
+from watchline.rows.output import OWN, change_schema, change_table, no_changes
 from watchline.rows.sharding import shards_of
 from watchline.rows.slot_columns import (
+    MANY,
     NumberColumn,
     SlotColumn,
     StringColumn,
     slot_column,
+    taken,
     text_hashes,
 )
 from watchline.rows.value_index import ValueIndex
 
 __all__ = [
     "ARROW",
+    "MANY",
     "OWN",
     "TIME",
     "AcceptedRows",
@@ -63,14 +67,17 @@ __all__ = [
     "check_columns",
     "check_rows",
     "conformed",
+    "extent",
     "in_time",
     "mask_of",
+    "no_changes",
     "one_array",
     "row_schema",
     "sequence",
     "shards_of",
     "slot_column",
     "stable_order",
+    "taken",
     "text_hashes",
     "times_of",
 ]

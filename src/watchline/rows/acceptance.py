@@ -7,23 +7,26 @@ What an object's answers depend on is the order of its own rows, so that is what
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Union
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.errors import SchemaMismatch
-from watchline.kernels.arrays import Integers, Mask
+from watchline.kernels.arrays import Doubles, Integers, Mask, read_only
+from watchline.kernels.compiled import kernel
 from watchline.model import Attribute, Stream, Type
 from watchline.rows.columns import ARROW, Columns, one_array
 from watchline.rows.slot_columns import raw_values
 
 TIME = pa.timestamp("us", "UTC")
 _ARROW = {**ARROW, Type.TIMESTAMP: TIME}
+_LAST = 2**63 - 1
+_NO_ORDER = np.empty(0, np.int64)
 # The reason of rows that are farther ahead of the wall clock than MAX AHEAD.
 FUTURE = "future"
 # Rows that were not accepted, by the reason.
@@ -57,8 +60,9 @@ def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
     if not isinstance(rows, (pa.Table, pa.RecordBatch)):
         raise SchemaMismatch(f"rows come as a pyarrow Table, not as {type(rows).__name__}")
     schema = row_schema(stream)
-    if isinstance(rows, pa.Table) and rows.schema.equals(schema):
-        return _in_one_piece(rows)
+    if rows.schema.equals(schema):
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        return _in_one_piece(table)
     columns = Columns(rows, stream)
     arrays = []
     for attribute in stream.attributes:
@@ -69,7 +73,7 @@ def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
 
 def _in_one_piece(rows: pa.Table) -> pa.Table:
     """The table, each of whose columns is one array."""
-    if all(column.num_chunks == 1 for column in rows.columns):
+    if all(rows.column(i).num_chunks == 1 for i in range(rows.num_columns)):
         return rows
     arrays = [one_array(column) for column in rows.columns]
     return pa.Table.from_arrays(arrays, schema=rows.schema)
@@ -82,6 +86,13 @@ class AcceptedRows:
 
     table: pa.Table
     stream: Stream
+    # The same rows as columns, where their acceptance has looked at them already.
+    seen: Columns | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """The rows as columns."""
+        return Columns(self.table, self.stream) if self.seen is None else self.seen
 
     @staticmethod
     def trusted(table: pa.Table, stream: Stream) -> AcceptedRows:
@@ -126,25 +137,42 @@ def accepted(
         return rows.of(stream), rejects
     table = declared(rows, stream)
     columns = Columns(table, stream)
-    good = np.ones(len(columns), dtype=np.bool_)
-
-    def require(found: Mask, reason: str) -> None:
-        nonlocal good
-        if bad := int(np.count_nonzero(good & ~found)):
-            rejects[reason] += bad
-            good = good & found
-
-    require(columns.present(stream.attribute(stream.object)), "no object id")
-    time = stream.attribute(stream.time)
-    require(columns.present(time), "no time")
-    if now is not None and stream.max_ahead is not None:
-        latest = np.int64(min(now + stream.max_ahead, np.iinfo(np.int64).max))
-        require(columns.values(time).astype(np.int64, copy=False) <= latest, FUTURE)
-    for attribute in stream.attributes:
-        if attribute.name in used and attribute.type in (Type.DOUBLE, Type.BIGINT):
-            require(columns.comparable(attribute), f"no finite {attribute.name}")
-    kept = table.filter(pa.array(good)) if rejects else table
+    good: Mask | None = None
+    for found, reason in _requirements(columns, stream, used, now):
+        passed = found if good is None else good & found
+        if bad := (len(columns) if good is None else np.count_nonzero(good)) - np.count_nonzero(
+            passed
+        ):
+            rejects[reason] += int(bad)
+        good = passed
+    if not rejects:
+        return AcceptedRows(table, stream, columns), rejects
+    kept = table.filter(pa.array(good))
     return AcceptedRows(kept, stream), rejects
+
+
+def _requirements(
+    columns: Columns, stream: Stream, used: frozenset[str], now: int | None
+) -> Iterator[tuple[Mask, str]]:
+    """Which rows meet each requirement, and the reason of those that do not. Requirements that all
+    rows meet are left out: to see that costs one look at a column, without an array of masks."""
+    time = stream.attribute(stream.time)
+    for attribute, reason in ((stream.attribute(stream.object), "no object id"), (time, "no time")):
+        if columns.array(attribute).null_count:
+            yield columns.present(attribute), reason
+    if now is not None and stream.max_ahead is not None and len(columns):
+        latest = min(now + stream.max_ahead, _LAST)
+        times = raw_values(columns.array(time))
+        if extent(read_only(times))[1] > latest:
+            # What stands where there is NULL decides nothing: such a row has no time.
+            yield times <= np.int64(latest), FUTURE
+    for attribute in stream.attributes:
+        if attribute.name not in used or attribute.type not in (Type.DOUBLE, Type.BIGINT):
+            continue
+        if columns.array(attribute).null_count or (
+            attribute.type is Type.DOUBLE and not _all_finite(read_only(columns.values(attribute)))
+        ):
+            yield columns.comparable(attribute), f"no finite {attribute.name}"
 
 
 def times_of(rows: pa.Table, stream: Stream) -> Integers:
@@ -167,12 +195,12 @@ def stable_order(keys: Integers) -> Integers:
 
 def sequence(codes: Integers, times: Integers, rows: pa.Table) -> Integers:
     """The rows by object, and those of an object by time and then by attributes."""
-    order = np.arange(len(times))
-    if len(times) and (times[1:] < times[:-1]).any():
-        order = stable_order(times)
-    order = _by_code(codes, order, int(codes.max(initial=-1)) + 1)
-    same = (codes[order][1:] == codes[order][:-1]) & (times[order][1:] == times[order][:-1])
-    if same.any():
+    count = int(codes.max(initial=-1)) + 1
+    order, is_sorted, has_ties = _by_object(codes, times, _NO_ORDER, count)
+    if not is_sorted:
+        order, _, has_ties = _by_object(codes, times, stable_order(times), count)
+    if has_ties:
+        same = (codes[order][1:] == codes[order][:-1]) & (times[order][1:] == times[order][:-1])
         places = order[_tied_places(same)]
         order[_tied_places(same)] = _by_attributes(codes[places], times[places], rows, places)
     return order
@@ -205,20 +233,53 @@ def _tied_places(same: Mask) -> Integers:
     return np.flatnonzero(tied)
 
 
-@nb.njit(cache=True, nogil=True)
-def _by_code(codes: Integers, order: Integers, count: int) -> Integers:
-    """A stable counting sort."""
+@kernel
+def _by_object(
+    codes: Integers, times: Integers, by_time: Integers, count: int
+) -> tuple[Integers, bool, bool]:
+    """The rows by code, and those of one code by time: a counting sort of an order by time, which
+    is that of the rows if none is given. Whether they were in that order, without which there is no
+    result; and whether two rows of one code have the same time."""
+    n, given = len(codes), len(by_time) > 0
+    order = np.empty(n, np.int64)
+    if not given:
+        for i in range(1, n):
+            if times[i] < times[i - 1]:
+                return order, False, False
     places = np.zeros(count + 1, dtype=np.int64)
-    for i in range(len(codes)):
+    for i in range(n):
         places[codes[i] + 1] += 1
     for c in range(count):
         places[c + 1] += places[c]
-    sorted_ = np.empty(len(order), dtype=np.int64)
-    for i in range(len(order)):
-        c = codes[order[i]]
-        sorted_[places[c]] = order[i]
+    for i in range(n):
+        row = by_time[i] if given else i
+        c = codes[row]
+        order[places[c]] = row
         places[c] += 1
-    return sorted_
+    has_ties = False
+    for i in range(1, n):
+        a, b = order[i - 1], order[i]
+        has_ties |= (codes[a] == codes[b]) & (times[a] == times[b])
+    return order, True, has_ties
+
+
+@kernel
+def extent(times: Integers) -> tuple[int, int]:
+    """The least and the greatest of some times, of which there is one at least."""
+    least, greatest = times[0], times[0]
+    for time in times:
+        least, greatest = min(least, time), max(greatest, time)
+    return least, greatest
+
+
+@kernel
+def _all_finite(values: Doubles) -> bool:
+    finite = True
+    for value in values:
+        # Of infinity and NaN the difference with themselves is NaN. The loop has no way out, so
+        # that it becomes vector instructions.
+        finite &= value - value == 0.0
+    return finite
 
 
 def _by_attributes(first: Integers, second: Integers, rows: pa.Table, tied: Integers) -> Integers:

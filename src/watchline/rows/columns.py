@@ -7,6 +7,7 @@ float64 or int64 without nulls. `check_rows` refuses rows whose columns do not f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,12 @@ _FITS = {
     Type.BOOLEAN: pa.types.is_boolean,
     Type.TIMESTAMP: pa.types.is_timestamp,
 }
+
+# Arrow's numbers of types that need no conversion, and of times.
+_EXACT: dict[Type, Any] = {
+    kind: arrow.id for kind, arrow in ARROW.items() if kind is not Type.TIMESTAMP
+}
+_TIMES = ARROW[Type.TIMESTAMP].id
 
 
 def _fits_exactly(kind: pa.DataType, bits: int) -> bool:
@@ -101,6 +108,13 @@ class Columns:
     def __len__(self) -> int:
         return int(self._rows.num_rows) if self._chosen is None else len(self._chosen)
 
+    @property
+    def table(self) -> pa.Table:
+        """The rows as they were given, if that was as a table and all of them are meant."""
+        assert isinstance(self._rows, pa.Table)
+        assert self._chosen is None
+        return self._rows
+
     def array(self, attribute: Attribute) -> pa.Array:
         """The column as one Arrow array of exactly the declared type."""
         name = attribute.name
@@ -149,14 +163,19 @@ class Columns:
 
 
 def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: Stream) -> pa.Array:
-    found = rows.schema.names.count(attribute.name)
-    if found != 1:
+    place = rows.schema.get_field_index(attribute.name)
+    if place < 0:
+        found = rows.schema.names.count(attribute.name)
         raise UnknownAttribute(
             f"the rows have {found or 'no'} column{'s' * (found > 1)} {attribute.name!r};"
             f" stream {stream.name!r} declares one"
         )
-    array = one_array(rows.column(attribute.name))
+    array = one_array(rows.column(place))
     kind = array.type
+    if kind.id == _EXACT.get(attribute.type):
+        return array
+    if kind.id == _TIMES and attribute.type is Type.TIMESTAMP and kind.unit == "us":
+        return array.view(pa.int64())
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
     if not pa.types.is_null(kind) and not _FITS[attribute.type](array.type):

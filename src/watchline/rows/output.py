@@ -14,8 +14,11 @@ from watchline.kernels.arrays import Integers
 from watchline.model import Stream
 from watchline.reasons import REASONS
 from watchline.rows.acceptance import TIME, arrow_type, row_schema
+from watchline.rows.columns import one_array
+from watchline.rows.slot_columns import taken
 
 _REASONS = pa.array(REASONS, pa.string())
+_SIGN = pa.int8()
 OWN = ("query_id", "sign", "object_id", "time", "reason")
 
 
@@ -32,6 +35,13 @@ def change_schema(stream: Stream) -> pa.Schema:
     return pa.schema([*zip(OWN, own, strict=True), *row_schema(stream)])
 
 
+@lru_cache(maxsize=64)
+def no_changes(stream: Stream) -> pa.Table:
+    """A table of changes without rows, the same at each call: to make one costs as much as a batch
+    of one row."""
+    return change_schema(stream).empty_table()
+
+
 def change_table(
     stream: Stream,
     rows: pa.Table,
@@ -42,15 +52,15 @@ def change_table(
     reasons: npt.NDArray[Any],
 ) -> pa.Table:
     """Change i is of query `ids[i]` and shows `rows[places[i]]`; reasons are codes."""
-    schema = change_schema(stream)
     if not len(places):
-        return schema.empty_table()
-    attributes = rows.take(pa.array(places))
+        return no_changes(stream)
+    names = rows.schema.names
+    attributes = [taken(one_array(rows.column(i)), places) for i in range(rows.num_columns)]
     own = [
         ids,
-        pa.array(signs, pa.int8()),
-        attributes[stream.object],
+        pa.Array.from_buffers(_SIGN, len(signs), [None, pa.py_buffer(signs.astype(np.int8))]),
+        attributes[names.index(stream.object)],
         pa.Array.from_buffers(TIME, len(times), [None, pa.py_buffer(times.astype(np.int64))]),
-        _REASONS.take(pa.array(reasons, pa.int8())),
+        taken(_REASONS, reasons.astype(np.int64)),
     ]
-    return pa.Table.from_arrays([*own, *attributes.columns], schema=schema)
+    return pa.Table.from_arrays([*own, *attributes], schema=change_schema(stream))

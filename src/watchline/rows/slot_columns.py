@@ -14,7 +14,7 @@ from typing import Union
 import numpy as np
 import pyarrow as pa
 
-from watchline.kernels.arrays import Array, Bytes, Integers, Mask, Small, Words
+from watchline.kernels.arrays import Array, Bytes, Integers, Mask, Small, Words, read_only
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
 from watchline.rows.hashing import text_hash
@@ -24,6 +24,13 @@ _TYPES = {
     pa.int64(): np.int64,
     pa.bool_(): np.bool_,
 }
+_BOOLEAN, _DOUBLE, _STRING = (kind.id for kind in (pa.bool_(), pa.float64(), pa.string()))
+# From so many values on Arrow's own gathering is as good as ours, which costs less to begin.
+MANY = 4_096
+# The types of which `taken` gathers few values.
+_GATHERED = {kind.id for kind in (pa.float64(), pa.int64(), pa.string(), pa.timestamp("us"))}
+# What the offsets of texts can count.
+MOST_BYTES = 2**31 - 1
 # The least size of a heap of strings, in bytes.
 LEAST_HEAP = 1_024
 
@@ -80,17 +87,30 @@ class NumberColumn:
         self.values = longer_with(self.values, room, 0)
         self.validity.grow(room)
 
-    def put(self, slots: Integers, array: pa.Array) -> None:
-        """Give these slots these values; of a slot that is named twice, the last one."""
+    def put(self, slots: Integers, array: pa.Array, places: Integers | None = None) -> None:
+        """Give these slots these values, or those at some places; of a slot that is named twice,
+        the last one."""
         valid = valid_mask(array)
         # What stands where there is NULL is nobody's business, but states should not differ by it.
         values = raw_values(array)
-        self.values[slots] = values if valid is True else np.where(valid, values, 0)
+        if valid is not True:
+            values = np.where(valid, values, 0)
+        if places is not None:
+            values = values[places]
+            valid = valid if valid is True else valid[places]
+        self.values[slots] = values
         self.validity.put(slots, valid)
 
     def take(self, slots: Integers) -> pa.Array:
         """The values of these slots."""
         return self._arrow(self.values[slots], slots)
+
+    def numbers(self, slots: Integers) -> Array:
+        """The values of these slots without Arrow; a double that is NULL is NaN, any other 0."""
+        values = self.values[slots]
+        if self.validity.nulls and values.dtype == np.float64:
+            values[~self.validity.mask[slots]] = np.nan
+        return values
 
     def clear(self, slots: Integers) -> None:
         """These slots are free."""
@@ -139,14 +159,17 @@ class StringColumn:
         self.size, self.room = (longer_with(x, room, 0) for x in (self.size, self.room))
         self.validity.grow(room)
 
-    def put(self, slots: Integers, array: pa.Array) -> None:
-        """Give these slots these texts; of a slot that is named twice, the last one."""
+    def put(self, slots: Integers, array: pa.Array, places: Integers | None = None) -> None:
+        """Give these slots these texts, or those at some places; of a slot that is named twice, the
+        last one."""
+        if places is not None:
+            array = taken(array, places)
         offsets, letters = text_buffers(array)
         more = int(offsets[-1] - offsets[0])
         if self._end + more > len(self.heap):
             self._make_room(more)
-        places = (self.start, self.size, self.room)
-        self._end, more = _write_texts(self.heap, self._end, places, slots, offsets, letters)
+        where = (self.start, self.size, self.room)
+        self._end, more = _write_texts(self.heap, self._end, where, slots, offsets, letters)
         self._letters += more
         self.validity.put(slots, valid_mask(array))
 
@@ -195,9 +218,9 @@ SlotColumn = Union[NumberColumn, StringColumn]
 
 def raw_values(array: pa.Array) -> Array:
     """The values of an array of numbers, times or booleans; anything where they are NULL."""
-    if pa.types.is_boolean(array.type):
+    if array.type.id == _BOOLEAN:
         return array.fill_null(False).to_numpy(zero_copy_only=False)
-    kind = _TYPES.get(array.type, np.int64)
+    kind = np.float64 if array.type.id == _DOUBLE else np.int64
     found: Array = np.frombuffer(array.buffers()[1] or b"", kind)
     return found[array.offset : array.offset + len(array)]
 
@@ -221,6 +244,25 @@ def text_buffers(array: pa.Array) -> tuple[Small, Bytes]:
 def text_hashes(array: pa.Array) -> Words:
     """The hash of each text."""
     return _hashes_of_texts(*text_buffers(array))
+
+
+def taken(array: pa.Array, places: Integers) -> pa.Array:
+    """The values at these places, as `Array.take` gives them. A call of Arrow's kernels costs more
+    than a few dozen values do, so few values are gathered by NumPy and a kernel of ours."""
+    kind = array.type
+    if len(places) < 2:
+        return array.slice(places[0], 1) if len(places) else array.slice(0, 0)
+    if len(places) > MANY or array.null_count or kind.id not in _GATHERED:
+        return array.take(pa.array(places))
+    if kind.id == _STRING:
+        # `MANY` texts may have more bytes than 32 bits count: then there are none.
+        found, text = text_buffers(array)
+        offsets, letters = _gathered_texts(read_only(found), read_only(text), places)
+        if not len(offsets):
+            return array.take(pa.array(places))
+        data = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]
+        return pa.Array.from_buffers(kind, len(places), data)
+    return pa.Array.from_buffers(kind, len(places), [None, pa.py_buffer(raw_values(array)[places])])
 
 
 def _validity(valid: Mask) -> pa.Buffer | None:
@@ -303,3 +345,21 @@ def _hashes_of_texts(offsets: Small, letters: Bytes) -> Words:
     for i in range(len(found)):
         found[i] = text_hash(letters, offsets[i], offsets[i + 1])
     return found
+
+
+@kernel
+def _gathered_texts(offsets: Small, letters: Bytes, places: Integers) -> tuple[Small, Bytes]:
+    """The texts at some places, as offsets and bytes; no offsets where there are too many bytes."""
+    ends, total = np.empty(len(places) + 1, np.int32), np.int64(0)
+    ends[0] = 0
+    for i in range(len(places)):
+        total += np.int64(offsets[places[i] + 1]) - np.int64(offsets[places[i]])
+        if total > MOST_BYTES:
+            return ends[:0].copy(), letters[:0].copy()
+        ends[i + 1] = total
+    found = np.empty(total, np.uint8)
+    for i in range(len(places)):
+        first, at = offsets[places[i]], ends[i]
+        for j in range(ends[i + 1] - at):
+            found[at + j] = letters[first + j]
+    return ends, found

@@ -20,7 +20,7 @@ from watchline.matching import is_among
 from watchline.model import Shed
 from watchline.proximity import END, FIRST, UNHOLD, Events
 from watchline.reasons import ENTERED, LEFT, Reason
-from watchline.rows import Columns, change_table, stable_order
+from watchline.rows import Columns, change_table, no_changes, stable_order, taken
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, both_tables
 from watchline.tracking.lives import End
 from watchline.tracking.object_table import ObjectTable
@@ -85,6 +85,12 @@ class _EndedAnswers(NamedTuple):
     is_before: npt.NDArray[np.bool_]
 
 
+_NO_PLACES: Integers = np.empty(0, np.int64)
+_NOTHING_ENDED = _EndedAnswers(
+    _NO_PLACES, _NO_PLACES, pa.array([], pa.string()), np.empty(0, np.bool_)
+)
+
+
 class ProcessedBatch:
     """One batch on its way through a tracker, of which only the operator is touched until `commit`.
 
@@ -98,7 +104,7 @@ class ProcessedBatch:
         objects: Objects,
         queries: TrackedQueries,
         operator: RowOperator | None,
-        batch: pa.Table,
+        batch: Columns,
         others: pa.Table,
         span: TimeSpan | None,
     ):
@@ -109,13 +115,16 @@ class ProcessedBatch:
         self._first = span.oldest if span is not None and objects.newest is None else None
         self._over = self._lives_over()
         self._own = self._linked(objects.own, batch, self._needed_slots())
-        self._columns = Columns(self._own.rows, self._stream)
+        self._columns = self._own.columns
         self.late = self._own.late
         self.too_fast = self._too_fast()
+        # What changes show: own rows, until an operator adds others.
+        self._rows: pa.Table | None = None
         # Most trackers know no objects of others.
         self._other: LinkedRows | None = None
         if operator is not None or others.num_rows or len(objects.others):
-            self._other = self._linked(objects.others, others, np.empty(0, np.int64))
+            rows = Columns(others, self._stream)
+            self._other = self._linked(objects.others, rows, np.empty(0, np.int64))
         own = self._own
         transitions = self._living(self._queries.transitions(self._columns, own.moves))
         ended = self._ended(transitions)
@@ -124,14 +133,16 @@ class ProcessedBatch:
         if self._stream.retention is not None:
             self._held = self._held_after(transitions, ended.rows)
             kept = self._held > 0
-        self._rows, changes = own.rows, []
+        changes = []
         # Where moves count one by one, all changes come in the operator's order.
         if operator is not None:
             changes = [self._moved(operator, transitions, ended)]
             kept = operator.is_here(self._seats[0][own.codes[own.kept]])
-        self.changes = self._in_table([self._crossed(transitions, ended), *changes])
+        self.changes = no_changes(self._stream)
+        if len(transitions.moves) or len(ended.rows) or changes:
+            self.changes = self._in_table([self._crossed(transitions, ended), *changes])
         self._kept = kept
-        self.let_go = own.rows.slice(0, 0)
+        self.let_go = objects.no_rows()
         if not kept.all():
             self.let_go = own.rows.take(pa.array(own.kept[~kept]))
         self.came = self._newcomers(kept)
@@ -181,7 +192,7 @@ class ProcessedBatch:
         here = own.codes[own.kept[kept]]
         return own.objects.new.take(pa.array(here[here >= own.known] - own.known))
 
-    def _linked(self, table: ObjectTable, batch: pa.Table, more: Integers) -> LinkedRows:
+    def _linked(self, table: ObjectTable, batch: Columns, more: Integers) -> LinkedRows:
         objects = BatchObjects.of_table(table, batch, self.newest, more)
         return LinkedRows(objects, batch, self._stream, self._before.newest, self.newest)
 
@@ -257,11 +268,13 @@ class ProcessedBatch:
             )
         )
         order = _in_order(every)
+        row = every.row[order]
+        rows, places = self._own.rows_for(row) if self._rows is None else (self._rows, row)
         return change_table(
             self._stream,
-            self._rows,
-            every.row[order],
-            every.ids.take(pa.array(order)),
+            rows,
+            places,
+            taken(every.ids, order),
             every.signs[order],
             every.times[order],
             every.reasons[order],
@@ -276,7 +289,7 @@ class ProcessedBatch:
         own, other = self._own, self._other
         assert other is not None
         self._seats = seats = self._seats_of(operator, other)
-        shown = _MoveEvents.of(own, seats[0]), _MoveEvents.of(other, seats[1], len(own.rows))
+        shown = _MoveEvents.of(own, seats[0]), _MoveEvents.of(other, seats[1], len(own.times))
         over, is_before = self._ends_in(operator)
         held = np.zeros(0, np.int64)
         if self._stream.retention is not None:
@@ -373,9 +386,9 @@ class ProcessedBatch:
 
     def _living(self, transitions: QueryTransitions) -> QueryTransitions:
         """Without what queries would do after their life."""
-        timed = np.flatnonzero(transitions.mortal)
-        if not len(timed):
+        if not transitions.mortal.any():
             return transitions
+        timed = np.flatnonzero(transitions.mortal)
         kept = np.ones(len(transitions.moves), dtype=np.bool_)
         coded = transitions.ids.take(pa.array(timed)).dictionary_encode()
         names = coded.dictionary.to_pylist()
@@ -401,8 +414,7 @@ class ProcessedBatch:
         """
         over, own = self._over, self._own
         if not over:
-            none = np.empty(0, np.int64)
-            return _EndedAnswers(none, none, pa.array([], pa.string()), none.astype(np.bool_))
+            return _NOTHING_ENDED
         names = list(over)
         numbers = {name: k for k, name in enumerate(names)}
         wanted = pa.array(names, pa.string())

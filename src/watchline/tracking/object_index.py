@@ -174,7 +174,7 @@ class ObjectIndex:
     def _keyed(self, attribute: Attribute, slots: Integers) -> tuple[Array, Integers]:
         """The keys of living slots, and the slots, without those that no box can hold."""
         column = self._table.slot_column(attribute)
-        slots = slots[column.valid[slots]]
+        slots = slots[column.validity.mask[slots]]
         if isinstance(column, StringColumn):
             return column.hashes(slots), slots
         assert isinstance(column, NumberColumn)

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.kernels.arrays import Integers, Mask, Small
+from watchline.kernels.arrays import Array, Integers, Mask, Small
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
 from watchline.model import Attribute, Stream, Type
@@ -30,7 +31,7 @@ from watchline.rows import (
     one_array,
     row_schema,
     slot_column,
-    times_of,
+    taken,
 )
 from watchline.tracking import object_index
 from watchline.tracking.expiry_queue import ExpiryQueue
@@ -58,6 +59,7 @@ class ObjectTable:
     def __init__(self, stream: Stream, ordered: bool = False):
         self.stream = stream
         self._schema = row_schema(stream)
+        self.no_rows = self._schema.empty_table()
         self._columns = {field.name: slot_column(field.type) for field in self._schema}
         self._ids = IdTable(self._columns[stream.object])
         self._queue = None if stream.timeout is None else ExpiryQueue()
@@ -156,8 +158,12 @@ class ObjectTable:
 
     def put(self, slots: Integers, rows: pa.Table) -> None:
         """The latest rows of known objects."""
-        for name, column in self._columns.items():
-            column.put(slots, one_array(rows[name]))
+        self.put_some(slots, Columns(rows, self.stream), None)
+
+    def put_some(self, slots: Integers, columns: Columns, places: Integers | None) -> None:
+        """The latest rows of known objects are those at these places of a batch; None are all."""
+        for attribute, column in zip(self.stream.attributes, self._columns.values(), strict=True):
+            column.put(slots, columns.array(attribute), places)
         if self._written is not None:
             self._written.append(slots)
         if self._index is not None and not self._index.note(slots):
@@ -171,11 +177,17 @@ class ObjectTable:
 
     def add(self, rows: pa.Table) -> Integers:
         """The slots of new objects, each of which has one row."""
-        slots = self._new_slots(rows.num_rows)
-        self.put(slots, rows)
-        self._ids.add(slots, one_array(rows[self.stream.object]))
+        return self.add_some(Columns(rows, self.stream), None)
+
+    def add_some(self, columns: Columns, places: Integers | None) -> Integers:
+        """The slots of new objects, which have the rows at these places of a batch, each one; None
+        are all."""
+        slots = self._new_slots(len(columns) if places is None else len(places))
+        self.put_some(slots, columns, places)
+        ids = columns.array(self.stream.attribute(self.stream.object))
+        self._ids.add(slots, ids if places is None else taken(ids, places))
         if self._queue is not None:
-            self._queue.add(slots, times_of(rows, self.stream))
+            self._queue.add(slots, self.times[slots])
         self._alive[slots] = True
         self.held[slots] = 0
         self._count += len(slots)
@@ -273,6 +285,15 @@ class ObjectTable:
             return _TableColumns(self, None)
         return _TableColumns(self, self.places())
 
+    def columns_at(self, slots: Integers) -> Columns:
+        """The rows of these slots, for conditions."""
+        return _TableColumns(self, slots)
+
+    def numbers(self, name: str, slots: Integers) -> Array | None:
+        """A numeric attribute of these slots as `Columns.values` has it; None if it has texts."""
+        column = self._columns[name]
+        return column.numbers(slots) if isinstance(column, NumberColumn) else None
+
     def column(self, name: str, slots: Integers | None) -> pa.Array:
         """An attribute of these slots; None are all slots in their order, without a copy."""
         column = self._columns[name]
@@ -283,7 +304,7 @@ class _TableColumns(Columns):
     """The attributes of all objects, each read when it is first asked for."""
 
     def __init__(self, table: ObjectTable, slots: Integers | None):
-        super().__init__(row_schema(table.stream).empty_table(), table.stream)
+        super().__init__(table.no_rows, table.stream)
         self._table, self._slots = table, slots
 
     def __len__(self) -> int:
@@ -296,6 +317,14 @@ class _TableColumns(Columns):
                 array = array.cast(pa.int64())
             self._arrays[attribute.name] = array
         return self._arrays[attribute.name]
+
+    def values(self, attribute: Attribute) -> npt.NDArray[np.generic]:
+        name = attribute.name
+        if self._slots is not None and name not in self._values:
+            found = self._table.numbers(name, self._slots)
+            if found is not None:
+                self._values[name] = found
+        return super().values(attribute)
 
     def take(self, rows: Integers) -> Columns:
         return _TableColumns(self._table, rows if self._slots is None else self._slots[rows])

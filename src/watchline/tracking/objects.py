@@ -42,6 +42,7 @@ class Objects:
     def clear(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
         self.stream = stream
+        self._no_rows = row_schema(stream).empty_table()
         # Shedding decides ties by the order in which objects came.
         retention = stream.retention
         self._are_ordered = retention is not None and retention.sheds is not None
@@ -58,7 +59,7 @@ class Objects:
 
     def no_rows(self) -> pa.Table:
         """A table of the stream's columns without rows."""
-        return row_schema(self.stream).empty_table()
+        return self._no_rows
 
     # --- all own objects, by their places
 

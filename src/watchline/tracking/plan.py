@@ -122,16 +122,23 @@ class ChangePlan:
     def transitions_of(self, columns: Columns, moves: Moves) -> Transitions:
         """Moves, and the numbers of the queries that they enter and leave."""
         rows, query = SearchRows(columns, self.plan.known), self.plan.query
-        by_part = [part.transitions(rows, moves) for part in self.transitions if part is not None]
-        pieces = [piece._replace(numbers=query[piece.numbers]) for piece in by_part]
-        matched = [
+        pieces = []
+        for part in self.transitions:
+            if part is not None:
+                places, numbers, signs = part.transitions(rows, moves)
+                pieces.append(Transitions(places, query[numbers], signs))
+        if self._matched:
+            pieces.append(self._difference(self._matched, columns, moves))
+        return all_transitions(pieces)
+
+    @cached_property
+    def _matched(self) -> list[PartSearch]:
+        """The parts that are matched at both rows of a move."""
+        return [
             search
             for search, part in zip(self.prepared.searches, self.transitions, strict=True)
             if part is None
         ]
-        if matched:
-            pieces.append(self._difference(matched, columns, moves))
-        return all_transitions(pieces)
 
     def _difference(
         self, searches: list[PartSearch], columns: Columns, moves: Moves

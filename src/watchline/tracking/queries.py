@@ -19,10 +19,10 @@ import pyarrow as pa
 from watchline.catalog import Catalog, Commit
 from watchline.errors import UnknownVersion
 from watchline.kernels.arrays import Integers, Signs
-from watchline.matching import Layer, LayeredPlan, PlanSource, is_among
+from watchline.matching import Layer, LayeredPlan, Plan, PlanSource, is_among
 from watchline.model import Stream
 from watchline.proximity import Moving, object_type
-from watchline.rows import Columns
+from watchline.rows import Columns, taken
 from watchline.tracking.lives import Term, terms_of
 from watchline.tracking.plan import ChangePlan, join_changes, prepare_changes
 from watchline.tracking.ranges import Moves, Transitions
@@ -59,6 +59,11 @@ class QueryTransitions(NamedTuple):
         return QueryTransitions(
             self.moves[kept], self.ids.take(places), self.signs[kept], self.mortal[kept]
         )
+
+
+_NO_TRANSITIONS = QueryTransitions(
+    np.empty(0, np.int64), pa.array([], pa.string()), np.empty(0, np.int8), np.empty(0, np.bool_)
+)
 
 
 class ChangeQueries:
@@ -270,17 +275,26 @@ class ChangeQueries:
 
     def transitions(self, columns: Columns, moves: Moves) -> QueryTransitions:
         """The queries that these moves enter and leave."""
-        pieces = [_layer_transitions(layer, columns, moves) for layer in self._plan]
-        numbered = [
-            (layer.prepared.plan, piece.numbers)
-            for layer, piece in zip(self._plan, pieces, strict=True)
+        pieces = [
+            _named(layer.prepared.plan, _layer_transitions(layer, columns, moves))
+            for layer in self._plan
         ]
+        if len(pieces) == 1:
+            return pieces[0]
         return QueryTransitions(
             np.concatenate([piece.moves for piece in pieces]),
-            pa.concat_arrays([plan.ids.take(pa.array(numbers)) for plan, numbers in numbered]),
+            pa.concat_arrays([piece.ids for piece in pieces]),
             np.concatenate([piece.signs for piece in pieces]),
-            np.concatenate([plan.mortal[numbers] for plan, numbers in numbered]),
+            np.concatenate([piece.mortal for piece in pieces]),
         )
+
+
+def _named(made: Plan, piece: Transitions) -> QueryTransitions:
+    """Transitions of the queries of a plan, by their ids."""
+    moves, numbers, signs = piece
+    if not len(moves):
+        return _NO_TRANSITIONS
+    return QueryTransitions(moves, taken(made.ids, numbers), signs, made.mortal[numbers])
 
 
 def _layer_transitions(layer: Layer[ChangePlan], columns: Columns, moves: Moves) -> Transitions:

@@ -39,10 +39,10 @@ from watchline.borders import (
     grid_sizes,
 )
 from watchline.index import Index
-from watchline.kernels.arrays import Doubles, Integers, Signs
+from watchline.kernels.arrays import Doubles, Int, Integers, Signs, read_only
 from watchline.kernels.blocks import LANES
 from watchline.kernels.buffers import filled_columns
-from watchline.kernels.compiled import inner
+from watchline.kernels.compiled import inner, kernel, leaf
 from watchline.matching import Part, SearchRows, index_cost, index_over, limits, of_each_run
 
 # Nanoseconds of crossings: a rank, an entry in one dimension, and one that is also cross-checked.
@@ -145,6 +145,24 @@ class MoveCosts:
         return float(others.mean()) * (end - first)
 
 
+class StepSample:
+    """The moves of small batches, until they are enough to judge by."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[Doubles, Doubles]] = []
+        self._count = 0
+
+    def add(self, old: Doubles, new: Doubles) -> tuple[Doubles, Doubles] | None:
+        """Moves came; all of them since the last result, if they are a sample now."""
+        self._steps.append((old, new))
+        self._count += len(old)
+        if self._count < SAMPLE:
+            return None
+        steps, self._steps, self._count = self._steps, [], 0
+        before, after = zip(*steps, strict=True)
+        return np.concatenate(before), np.concatenate(after)
+
+
 @dataclass
 class LongRun:
     """A run of many boxes: its borders and, when that has become worth it, its index or grid.
@@ -162,6 +180,9 @@ class LongRun:
     _missed: dict[str, float] = field(default_factory=dict)
     # What a move found in the last batch.
     _rate: float = 1.0
+    # The way of the last batch that was judged, and the moves of small batches since.
+    _last: str | None = None
+    _waiting: StepSample = field(default_factory=StepSample)
 
     @staticmethod
     def over(part: Part, run: int) -> LongRun:
@@ -174,7 +195,10 @@ class LongRun:
         return LongRun(costs, build_borders(lo, hi, np.arange(len(numbers))), boxes, numbers)
 
     def transitions(self, moves: Integers, old: Doubles, new: Doubles) -> Transitions:
-        old, new = _nowhere(old), _nowhere(new)
+        return self.crossed(moves, _nowhere(old), _nowhere(new))
+
+    def crossed(self, moves: Integers, old: Doubles, new: Doubles) -> Transitions:
+        """The transitions of moves whose points are finite, or at +inf in all dimensions."""
         way = self._way(old, new)
         if way == STABS:
             return self._by_stabs(moves, old, new)
@@ -211,7 +235,22 @@ class LongRun:
         return int(self.numbers.max(initial=-1)) + 1
 
     def _way(self, old: Doubles, new: Doubles) -> str:
-        """The cheapest for these moves, of what there is or what is now worth building."""
+        """The cheapest for these moves, of what there is or what is now worth building.
+
+        To judge costs as much as some twenty moves. So small batches go the way of the last that
+        was judged, and are judged together when they are a sample.
+        """
+        if self._last is None or len(old) >= SAMPLE:
+            self._last = self._judged(old, new)
+        else:
+            with _building:
+                steps = self._waiting.add(old, new)
+            if steps is not None:
+                self._last = self._judged(*steps)
+        return self._last
+
+    def _judged(self, old: Doubles, new: Doubles) -> str:
+        """The cheapest way for these moves, by a sample of them."""
         step = -(-len(old) // SAMPLE) or 1
         seen = old[::step], new[::step]
         sampled = max(len(seen[0]), 1)
@@ -250,6 +289,10 @@ class PartTransitions:
         return PartTransitions(part, part.lo, part.hi, long)
 
     def transitions(self, rows: SearchRows, moves: Moves) -> Transitions:
+        if self.part.key is None and 0 in self.long:
+            points = rows.points(self.part.axes)
+            ends = _ends(read_only(points), moves.old, moves.new)
+            return self.long[0].crossed(np.arange(len(moves.old)), *ends)
         points = self._points(rows)
         old, new = _at(points, moves.old), _at(points, moves.new)
         if self.part.key is None:
@@ -279,8 +322,6 @@ class PartTransitions:
 
     def _within(self, moves: Integers, runs: Integers, old: Doubles, new: Doubles) -> Transitions:
         """Moves below one run each."""
-        if self.part.key is None and 0 in self.long:
-            return self.long[0].transitions(moves, old, new)
         starts, ends = self.part.starts[:-1], self.part.starts[1:].copy()
         for run in self.long:
             ends[run] = starts[run]
@@ -371,6 +412,31 @@ def _nowhere(points: Doubles) -> Doubles:
         if not somewhere:
             points[i] = np.inf
     return points
+
+
+@kernel
+def _ends(points: Doubles, old: Integers, new: Integers) -> tuple[Doubles, Doubles]:
+    """The points of the old and the new rows of moves; one that is missing, or is no finite number
+    in one dimension, is at +inf in all."""
+    dims = points.shape[1]
+    before, after = np.empty((len(old), dims)), np.empty((len(old), dims))
+    for i in range(len(old)):
+        _put_end(points, old[i], before, i)
+        _put_end(points, new[i], after, i)
+    return before, after
+
+
+@leaf(forceinline=True)
+def _put_end(points: Doubles, row: Int, found: Doubles, i: Int) -> None:
+    somewhere = row >= 0
+    if somewhere:
+        for d in range(points.shape[1]):
+            value = points[row, d]
+            found[i, d] = value
+            somewhere &= value - value == 0.0
+    if not somewhere:
+        for d in range(points.shape[1]):
+            found[i, d] = np.inf
 
 
 def _at(points: Doubles, rows: Integers) -> Doubles:

@@ -28,9 +28,18 @@ import pyarrow as pa
 from watchline.catalog import Call, CatalogLike, opened_catalog, warn_unanswered
 from watchline.clock import Clock, checked_clock, micros_now
 from watchline.errors import UnknownVersion
-from watchline.kernels.arrays import Doubles, Integers
+from watchline.kernels.arrays import Doubles, Integers, read_only
 from watchline.model import Emit, Keep, Stream
-from watchline.rows import AcceptedRows, Rejects, Rows, accepted, change_schema, times_of
+from watchline.rows import (
+    AcceptedRows,
+    Columns,
+    Rejects,
+    Rows,
+    accepted,
+    change_schema,
+    extent,
+    times_of,
+)
 from watchline.rows import blob as blobs
 from watchline.tracking.answers import Answers
 from watchline.tracking.batch import ProcessedBatch, TimeSpan
@@ -171,7 +180,7 @@ class Tracker:
             span = _span_of(good)
         others = self._others(foreign)
         if self._retention.is_idle:
-            changes = self._committed(self._processed(good.table, others, span))
+            changes = self._committed(self._processed(good.columns, others, span))
         else:
             changes = self._retained(good.table, others, span)
         self._rejects += rejects
@@ -193,7 +202,7 @@ class Tracker:
         given_up = self._retention.given_up
         shadows, batch, late = given_up.shadows.met(batch, self.stream)
         before = self.newest
-        done = self._processed(batch, others, span)
+        done = self._processed(Columns(batch, self.stream), others, span)
         changes = self._committed(done)
         given_up.shadows = shadows
         self._counts["late"] += late + self._retention.hear(reports, before)
@@ -214,9 +223,7 @@ class Tracker:
             self._objects.set_held(self._answers.holders(self._objects.columns()))
             self._proximity.discard()
 
-    def _processed(
-        self, batch: pa.Table, others: pa.Table, span: TimeSpan | None
-    ) -> ProcessedBatch:
+    def _processed(self, batch: Columns, others: pa.Table, span: TimeSpan | None) -> ProcessedBatch:
         operator = self._proximity.operator()
         try:
             return ProcessedBatch(self._objects, self._queries, operator, batch, others, span)
@@ -252,6 +259,8 @@ class Tracker:
         self._counts["answers"] = len(members.rows)
 
     def _counted(self, changes: pa.Table) -> pa.Table:
+        if not changes.num_rows:
+            return changes
         signs = changes["sign"].to_numpy()
         self._counts["changes"] += len(signs)
         self._counts["answers"] += int(signs.sum(dtype=np.int64))
@@ -473,4 +482,4 @@ class Tracker:
 
 def _span_of(rows: AcceptedRows) -> TimeSpan | None:
     times = times_of(rows.table, rows.stream)
-    return TimeSpan(int(times.min()), int(times.max())) if len(times) else None
+    return TimeSpan(*extent(read_only(times))) if len(times) else None

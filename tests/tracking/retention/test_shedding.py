@@ -13,7 +13,7 @@ import pytest
 import watchline as wl
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Keep, Retention, Shed
-from watchline.rows import blob
+from watchline.rows import Columns, blob
 from watchline.tracking.batch import ProcessedBatch
 from watchline.tracking.retention import shedding
 from watchline.tracking.retention.forgotten import VERSIONS, Forgotten
@@ -744,7 +744,8 @@ def test_newcomers_are_looked_for_only_where_objects_are_shed() -> None:
         t = tracker(clauses, "a INSIDE (0, 0, 16, 10)")
         t.process(at((1, 1, 1)))
         parts = t._objects, t._queries, t._proximity.operator()
-        done = ProcessedBatch(*parts, at((1, 2, 1), (2, 2, 1), second=1), t.no_rows(), None)
+        rows = Columns(at((1, 2, 1), (2, 2, 1), second=1), t.stream)
+        done = ProcessedBatch(*parts, rows, t.no_rows(), None)
         done.commit()
         assert t._objects.rows["id"].to_pylist() == [1, 2]
         assert done.came.to_pylist() == came

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Doubles, Integers, Mask, Small
 from watchline.model import Stream
-from watchline.rows import conformed, row_schema, times_of
+from watchline.rows import Columns, conformed, row_schema, times_of
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, back
 
 
@@ -123,7 +123,7 @@ class Shadows(NamedTuple):
         if not reports.num_rows and not self._expire(stream, newest):
             return ShadowReports(self, reports, self.answers[:0], np.empty(0, np.bool_), 0, 0)
         objects = BatchObjects.of_rows(self.rows(), reports, stream)
-        linked = LinkedRows(objects, reports, stream, before, newest)
+        linked = LinkedRows(objects, Columns(reports, stream), stream, before, newest)
         is_new = linked.kept >= linked.known
         silent = np.zeros(self.total, np.bool_)
         silent[linked.kept[~is_new]] = True
