@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import watchline as wl
 from bench.common.files import write_batch
-from bench.common.report import amount, publish, say, spread, table
+from bench.common.report import amount, publish, say, spread, table, timed
 from bench.matches.experiments import local_spark
 from bench.tracking.processor import processor_seconds
 from bench.tracking.tile38 import SERVER, tile38_delays
@@ -66,7 +66,7 @@ class Setting:
     def of(quick: bool, objects: int = 100_000) -> Setting:
         if quick:
             return Setting(100, max(objects // 1_000, 10), 100, 2, 1, 1)
-        return Setting(10_000, objects, 10_000, 20, 15, 3)
+        return Setting(10_000, objects, 10_000, 12, 10, 3)
 
 
 @dataclass
@@ -128,6 +128,8 @@ class Batches:
     # Bytes of the deltas of a batch, and its seconds of processor time: one number for each run.
     written: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
+    # Seconds to read a state with all objects.
+    restored: list[float] = field(default_factory=list)
 
     def add(self, progress: dict[str, Any]) -> None:
         taken = progress["durationMs"]
@@ -229,6 +231,7 @@ def known(quick: bool) -> Iterator[str]:
             for world, kept in zip(worlds, found, strict=True):
                 say(f"latency: {world.setting.objects:,} objects, turn {turn + 1}")
                 run(world, spark, False, kept)
+                kept.restored += restores(world)
     best = [min(kept.whole) for kept in found]
     publish("a batch, dearest / cheapest number of objects (best)", max(best) / min(best))
     least = [min(kept.processor) for kept in found]
@@ -240,10 +243,18 @@ def known(quick: bool) -> Iterator[str]:
         ratio = f"{written / (32 * setting.rows):.2f}×" if written else "in Spark's row"
         taken = amount(min(kept.processor))
         shown = f"{setting.objects:,}", spread(kept.whole), taken, f"{written:,.0f}", ratio
-        lines.append(list(shown))
+        lines.append([*shown, amount(min(kept.restored))])
     header = ["objects", "a batch, best / median / worst", "processor time a batch, least"]
-    header += ["bytes of deltas a batch", "of the rows"]
+    header += ["bytes of deltas a batch", "of the rows", "all objects restored, best"]
     yield table(header, lines)
+
+
+def restores(world: World) -> list[float]:
+    """Seconds to restore a tracker that knows all objects from its state, by one process."""
+    tracker, objects = wl.Tracker(world.catalog, "cars"), world.setting.objects
+    tracker.process(world.rows(np.arange(objects), np.arange(objects)))
+    state = tracker.snapshot()
+    return timed(lambda: wl.Tracker.restore(world.catalog, "cars", state), 2)
 
 
 # --- from a row to its change

@@ -9,8 +9,8 @@ for each file.
 
 What does not change: a file of a checkpoint gets its name by one rename once all of it is written,
 so that a process that dies leaves the file or none. Neither way waits until the disk has it. What
-is lost: a byte that the disk changes later is not noticed by a checksum of Hadoop's. Spark's own
-checksums of state files, from 4.1 on, stay.
+is lost: a byte of Spark's files that the disk changes later is not noticed by Hadoop's checksums.
+States of ours close with a checksum of their own (`rows/blob.py`).
 
 All this is for files of this machine. An object store has no `FileContext` in any case. HDFS has
 one, whose rename also replaces files: a checkpoint behind a URL keeps Spark's own choice.
