@@ -28,6 +28,7 @@ from bench.common.report import Part, plain, publish, say, spread, table
 from bench.matches.experiments import local_spark
 from bench.tracking.growth import growth
 from bench.tracking.latency import LATENCY
+from bench.tracking.work import work
 from watchline.rows import change_schema
 from watchline.spark.routing import Shard
 from watchline.spark.shard_job import checked_shards
@@ -306,4 +307,5 @@ PARTS: dict[str, Part] = {
     "registration": plain(registration),
     "growth": plain(growth),
     **{name: plain(part) for name, part in LATENCY.items()},
+    "work": plain(work),
 }

@@ -51,6 +51,7 @@ MODULES = {
     "tracking": (
         "## On Spark", "wl.changes", "## From the commit of a query", "## Growth", "## Latency: ",
         "functions that do nothing", "## Latency by objects", "## From row to change", "Tile38",
+        "## Work: ",
     ),
 }  # fmt: skip
 RIVALS = {
