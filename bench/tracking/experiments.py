@@ -3,7 +3,7 @@
 The floor is the same job (router, shuffle, state, packing) with a kernel that copies the state and
 emits as many rows: what Spark and Arrow cost without any tracking.
 
-    python -m bench.tracking [many|few|registration …] [--quick] [--runs N]
+    python -m bench.tracking [many|few|registration|growth|latency …] [--quick] [--runs N]
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from bench.common.files import write_batch
 from bench.common.report import Part, plain, publish, say, spread, table
 from bench.matches.experiments import local_spark
 from bench.tracking.growth import growth
+from bench.tracking.latency import LATENCY
 from bench.tracking.registering import registering
+from bench.tracking.work import work
 from watchline.rows import change_schema
 from watchline.spark.routing import Shard
 from watchline.spark.shard_job import checked_shards
@@ -306,4 +308,6 @@ PARTS: dict[str, Part] = {
     "registration": plain(registration),
     "growth": plain(growth),
     "registering": plain(registering),
+    **{name: plain(part) for name, part in LATENCY.items()},
+    "work": plain(work),
 }

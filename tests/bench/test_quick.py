@@ -49,7 +49,11 @@ MODULES = {
         "## Figure 15", "## Figure 16", "## Figure 17", "## Table 3", "## Threads", "## Databases",
         "## Shapes", "## Targets", "## On Spark", "ibs or counting, the faster / batch, 4 attr",
     ),
-    "tracking": ("## On Spark", "wl.changes", "## From the commit of a query", "## Growth"),
+    "tracking": (
+        "## On Spark", "wl.changes", "## From the commit of a query", "## Growth", "## Latency: ",
+        "functions that do nothing", "## Latency by objects", "## From row to change", "Tile38",
+        "## Work: ",
+    ),
 }  # fmt: skip
 RIVALS = {
     "indexes": ("geoindex_rs", "ncls", "rtree", "superintervals"),
