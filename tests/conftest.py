@@ -18,18 +18,21 @@ TICKS = (
 )
 
 
-# Those that start Spark or whole programs, the longest first.
-LONG = ("changes_kills", "commands", "joins_run", "test_run", "stopping", "bench", "tests/spark")
+# Of the tests that start Spark or whole programs, those that come first: the longest.
+LONG = ("changes_kills", "commands", "joins_run", "test_run", "stopping", "bench")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first: one process begins with them, the other with the rest, and each takes from
-    the other at the end. So kernels are seldom compiled in both at once."""
+    """Tests marked `spark` first, the longest of them at the front: one process begins with them,
+    the other with the rest, and each takes from the other at the end. So kernels are seldom
+    compiled in both at once, and what is left for the end is short and starts no second JVM."""
     for item in items:
         if getattr(getattr(item, "function", None), "is_hypothesis_test", False):
             item.add_marker("generated")
 
     def rank(item: pytest.Item) -> int:
+        if item.get_closest_marker("spark") is None:
+            return len(LONG) + 1
         return next((i for i, part in enumerate(LONG) if part in item.nodeid), len(LONG))
 
     items.sort(key=rank)

@@ -20,7 +20,8 @@ def examples(number: int) -> int:
     return max(1, round(number * FACTOR))
 
 
-def seeds(numbers: Sequence[int]) -> list[Any]:
-    """Parameters of a test that is run with each of these seeds; `make quick` tries the first."""
-    first, *others = numbers
-    return [first, *(pytest.param(seed, marks=pytest.mark.slow) for seed in others)]
+def seeds(numbers: Sequence[int], quick: int = 1) -> list[Any]:
+    """Parameters of a test that is run with each of these seeds; `make quick` tries so many of the
+    first ones."""
+    others = (pytest.param(seed, marks=pytest.mark.slow) for seed in numbers[quick:])
+    return [*numbers[:quick], *others]
