@@ -76,6 +76,8 @@ class Ground(NamedTuple):
     marks: Marks
     # By cell of a window: the last entry told for it, -1 between two windows.
     latest: Small
+    # Of the model: see tree.py.
+    costs: Doubles
     # How fine the first grid is.
     bits: int
 

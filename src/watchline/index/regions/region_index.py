@@ -28,6 +28,7 @@ from watchline.index.regions.moves import RegionChanges, changes_of
 from watchline.index.regions.sheet import sheet_over
 from watchline.index.regions.stabbing import CellTree, stab
 from watchline.index.regions.tree import (
+    COSTS,
     FULL,
     MOST_BITS,
     REMOVING,
@@ -78,22 +79,7 @@ class RegionIndex:
         self, ids: npt.ArrayLike, geometries: Any, *, radius: Any = None, within: Any = None
     ) -> None:
         """More regions, given as to `wl.index.build_regions`."""
-        columns, numbers = region_columns(geometries, radius, within), checked_ids(ids)
-        _check_count(numbers, columns)
-        known = self._held.find(numbers) >= 0
-        if known.any():
-            raise DuplicateQuery(f"id {numbers[known].min()} is in the index already")
-        if len(self) + len(numbers) > OUTGROWN * self._built_for + SOME:
-            held_ids, held = self._held.all()
-            self._build(np.concatenate([held_ids, numbers]), joined_columns([held, columns]))
-            return
-        slots = self._held.add(numbers, columns)
-        assert slots is not None
-        self._settle(slots, removing=False)
-        if self._state[FULL]:
-            self._held.free(slots)
-            self._rebuild()
-            _refuse_full()
+        self._insert(checked_ids(ids), region_columns(geometries, radius, within))
 
     def remove(self, ids: npt.ArrayLike) -> None:
         gone = checked_ids(ids)
@@ -153,6 +139,23 @@ class RegionIndex:
         # Those who only search need no room for more.
         self._words, self._scratch = self._words[: self._state[USED]].copy(), None
 
+    def _insert(self, numbers: Integers, columns: RegionColumns) -> None:
+        _check_count(numbers, columns)
+        known = self._held.find(numbers) >= 0
+        if known.any():
+            raise DuplicateQuery(f"id {numbers[known].min()} is in the index already")
+        if len(self) + len(numbers) > OUTGROWN * self._built_for + SOME:
+            held_ids, held = self._held.all()
+            self._build(np.concatenate([held_ids, numbers]), joined_columns([held, columns]))
+            return
+        slots = self._held.add(numbers, columns)
+        assert slots is not None
+        self._settle(slots, removing=False)
+        if self._state[FULL]:
+            self._held.free(slots)
+            self._rebuild()
+            _refuse_full()
+
     def _rebuild(self) -> None:
         self._build(*self._held.all())
 
@@ -161,7 +164,7 @@ class RegionIndex:
         if self._scratch is None:
             bits = max(self._bits, MOST_BITS)
             self._scratch = clean_marks(bits), np.full(1 << 2 * bits, -1, dtype=np.int32)
-        ground = Ground(held.coordinates, held.reach, self._sheet, *self._scratch, self._bits)
+        ground = Ground(held.coordinates, held.reach, self._sheet, *self._scratch, COSTS, self._bits)
         forms, begins, ends = held.chains_of(slots)
         entries = entries_of(slots, forms, begins, ends, held.chains)
         self._state[REMOVING] = removing

@@ -52,11 +52,10 @@ from watchline.kernels.compiled import inner, kernel
 USED, WASTED, FULL, REMOVING = 0, 1, 2, 3
 # The cells of a grid other than the first one are at most 2^MOST_BITS a side.
 MOST_BITS = 6
-# Entries with fewer edges than this are not cut up any more.
-FEW_EDGES = 6
 # The model, in nanoseconds of a point: an edge that is evaluated, an entry that is read, one more
-# grid; and what a word of memory for each edge is worth.
-EDGE_COST, ENTRY_COST, GRID_COST, WORD_PRICE = 2.5, 4.0, 4.0, 1.5
+# grid; what a word of memory for each edge is worth; and the edges of a list that is not cut up.
+COSTS = np.array([2.5, 4.0, 4.0, 2.0, 8.0])
+EDGE, ENTRY, LOOK, WORD, FEW_EDGES = 0, 1, 2, 3, 4
 
 
 @kernel
@@ -212,7 +211,7 @@ def _hand_down(
                 continue
             if found & TAG == LIST:
                 edges += _edges_in_list(words, found >> PLACE)
-            if edges <= FEW_EDGES or window.shift == 0:
+            if edges <= ground.costs[FEW_EDGES] or window.shift == 0:
                 words = _put(words, state, at, stack, begin, end)
                 end = begin
                 continue
@@ -276,14 +275,15 @@ def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window
                 length += min(dx / wide, 1.0) + min(dy / high, 1.0)
         begin = after
     most = min(MOST_BITS, window.shift)
-    best, least = 0, EDGE_COST * edges + ENTRY_COST * cuts
+    costs = ground.costs
+    best, least = 0, costs[EDGE] * edges + costs[ENTRY] * cuts
     for bits in range(1, most + 1):
         m = float(1 << bits)
         met = edges + length * m
         nearby = cuts + length * m
-        time = EDGE_COST * met / (m * m) + ENTRY_COST * min(nearby / (m * m), cuts) + GRID_COST
+        time = costs[EDGE] * met / (m * m) + costs[ENTRY] * min(nearby / (m * m), cuts) + costs[LOOK]
         memory = m * m * (1 + max(cuts / 2 - 1, 0.0)) + 3 * min(nearby, cuts * m * m) + 8
-        cost = time + WORD_PRICE * memory / edges
+        cost = time + costs[WORD] * memory / edges
         if cost < least:
             best, least = bits, cost
     return best
