@@ -6,6 +6,7 @@ before. Nothing is imported from the package under test. Times are integers (mic
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable
@@ -138,7 +139,7 @@ def in_polygon(rings: list[list[tuple[float, float]]], x: float, y: float) -> bo
 def near_line(lines: list[list[tuple[float, float]]], reach: float, x: float, y: float) -> bool:
     """At most `reach` from a segment: from its nearer end, or from the line between its ends."""
     for line in lines:
-        for (ax, ay), (bx, by) in zip(line, line[1:], strict=False):
+        for (ax, ay), (bx, by) in itertools.pairwise(line):
             px, py, ex, ey = x - ax, y - ay, bx - ax, by - ay
             length, along = ex * ex + ey * ey, px * ex + py * ey
             if length == 0 or along <= 0:

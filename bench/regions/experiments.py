@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from bench.common.report import (
     WrongAnswer,
     amount,
     attempt,
-    failure_row,
     in_turn,
     plain,
     publish,
@@ -27,11 +27,11 @@ from bench.common.report import (
     spread,
     table,
 )
-from bench.regions.world import Setting, even, settings
+from bench.regions.world import Setting, crowds, even, settings
 from watchline.kernels.arrays import Doubles
 
 TURNS = 5
-# Points that `within` and the trees are timed with: they take long.
+# Points that are timed: the rivals take long.
 RIVAL_POINTS = 200_000
 AWAY = 1e-9
 Pairs = tuple[Any, Any]
@@ -94,14 +94,14 @@ def timed_in_turns(contest: Contest, points: Doubles, turns: int) -> dict[str, A
     calls = {"ours": contest.ours, **contest.rivals()}
     answers = {who: call(some, places[who]) for who, call in calls.items()}
     for who in contest.rivals():
-        attempt(f"{contest.setting.name}: {who}", lambda who=who: same(contest, some, answers["ours"], answers[who]))
+        check = partial(same, contest, some, answers["ours"], answers[who])
+        attempt(f"{contest.setting.name}: {who}", check)
     seconds: dict[str, list[float]] = {who: [] for who in calls}
     for turn in range(turns):
         for who in in_turn(list(calls), turn):
-            asked = points if who == "ours" else some
             start = time.perf_counter()
-            calls[who](asked, places[who])
-            seconds[who].append((time.perf_counter() - start) / len(asked))
+            calls[who](some, places[who])
+            seconds[who].append((time.perf_counter() - start) / len(some))
     return seconds
 
 
@@ -109,7 +109,7 @@ def same(contest: Contest, points: Doubles, ours: Pairs, theirs: Pairs) -> None:
     """Refuse pairs that only one side has and that are not on a border."""
     size = np.int64(len(contest.index) + 1)
     keys = [np.asarray(rows, dtype=np.int64) * size + numbers for rows, numbers in (ours, theirs)]
-    for key in np.setxor1d(*keys).tolist():
+    for key in np.setxor1d(keys[0], keys[1]).tolist():
         row, number = divmod(key, int(size))
         if contest.setting.radius is not None:
             raise WrongAnswer(f"point {row} and circle {number}")
@@ -120,8 +120,19 @@ def same(contest: Contest, points: Doubles, ours: Pairs, theirs: Pairs) -> None:
 
 def stabs(quick: bool) -> Iterator[str]:
     """Points a second, beside the rivals, and the memory."""
+    yield "## Stabs: M points a second on one thread"
+    yield stabbed(settings(quick), quick)
+
+
+def many(quick: bool) -> Iterator[str]:
+    """The same with a hundred thousand regions."""
+    yield "## Stabs among many regions"
+    yield stabbed(crowds(quick), quick)
+
+
+def stabbed(among: Iterator[tuple[str, Callable[[], Setting]]], quick: bool) -> str:
     lines = []
-    for name, make in settings(quick):
+    for name, make in among:
         say(f"regions: {name}")
         contest = Contest(make())
         seconds = timed_in_turns(contest, contest.setting.points, 2 if quick else TURNS)
@@ -135,12 +146,15 @@ def stabs(quick: bool) -> Iterator[str]:
             lines.append([
                 contest.setting.name if first else "", who, f"{1e-6 / best[who]:.2f}",
                 "1" if first else f"{ratio:.1f}×",
-                f"{index.cells_nbytes / 1e6:.1f} / {index.nbytes / 1e6:.1f} / {raw / 1e6:.1f}" if first else "",
+                megabytes(index.cells_nbytes, index.nbytes, raw) if first else "",
                 f"{amount(contest.building)}" if first else "",
             ])  # fmt: skip
-    yield "## Stabs: M points a second on one thread"
     header = ["setting", "who", "M points/s", "slower", "cells / index / raw, MB", "read and built"]
-    yield table(header, lines)
+    return table(header, lines)
+
+
+def megabytes(*sizes: int) -> str:
+    return " / ".join(f"{size / 1e6:.1f}" for size in sizes)
 
 
 def changes(quick: bool) -> Iterator[str]:
@@ -149,26 +163,31 @@ def changes(quick: bool) -> Iterator[str]:
     for name, make in settings(quick):
         say(f"moves: {name}")
         made = make()
-        index = wl.index.build_regions(made.shapes, radius=made.radius)
-        rng = np.random.default_rng(1)
-        new = made.points + rng.normal(0, made.step, made.points.shape)
-        ours = min_of(lambda: index.changes(made.points, new), 2 if quick else TURNS)
-        stabbed = min_of(lambda: difference(index, made.points, new), 2)
-        found, expected = index.changes(made.points, new), difference(index, made.points, new)
-        if len(found) != expected:
-            raise WrongAnswer(f"{len(found)} changes instead of {expected}")
-        publish(f"{made.name}: two stabs / changes", stabbed / ours)
-        rate = len(new) / ours * 1e-6
-        lines.append([made.name, f"{rate:.2f}", f"{stabbed / ours:.1f}×", f"{len(found) / len(new):.4f}"])
+        rate, ratio, each = moves_of(made, 2 if quick else TURNS)
+        publish(f"{made.name}: two stabs / changes", ratio)
+        lines.append([made.name, f"{rate:.2f}", f"{ratio:.1f}×", f"{each:.4f}"])
     yield "## Changes: M moves a second on one thread, small steps"
     yield table(["setting", "M moves/s", "two stabs", "changes a move"], lines)
+
+
+def moves_of(made: Setting, turns: int) -> tuple[float, float, float]:
+    """Million moves a second, how much longer two stabs take, and the changes of a move."""
+    index = wl.index.build_regions(made.shapes, radius=made.radius)
+    rng = np.random.default_rng(1)
+    old, new = made.points, made.points + rng.normal(0, made.step, made.points.shape)
+    found, expected = len(index.changes(old, new)), difference(index, old, new)
+    if found != expected:
+        raise WrongAnswer(f"{found} changes instead of {expected}")
+    ours = min_of(lambda: index.changes(old, new), turns)
+    stabbed = min_of(lambda: difference(index, old, new), 2)
+    return len(new) / ours * 1e-6, stabbed / ours, found / len(new)
 
 
 def difference(index: Any, old: Doubles, new: Doubles) -> int:
     """How many pairs are in one of two stabs alone."""
     size = np.int64(len(index) + 1)
     keys = [m.rows() * size + m.ids for m in (index.stab(old), index.stab(new))]
-    return len(np.setxor1d(*keys, assume_unique=True))
+    return len(np.setxor1d(keys[0], keys[1], assume_unique=True))
 
 
 def min_of(call: Callable[[], Any], turns: int) -> float:
@@ -186,7 +205,7 @@ def updates(quick: bool) -> Iterator[str]:
     made = even(count, (20, 21), 1)
     wkb = shapely.to_wkb(made.shapes)
     say("updates: building")
-    built = [min_of(lambda given=given: wl.index.build_regions(given), 1) for given in (made.shapes, wkb)]
+    built = [min_of(partial(wl.index.build_regions, some), 1) for some in (made.shapes, wkb)]
     index = wl.index.build_regions(made.shapes)
     more = even(1_000, (20, 21), 1).shapes
     one, gone, whole = [], [], np.concatenate([made.shapes, more])
@@ -207,4 +226,7 @@ def updates(quick: bool) -> Iterator[str]:
     yield table(["what", "time"], rows)
 
 
-PARTS = {"stabs": plain(stabs), "changes": plain(changes), "updates": plain(updates)}
+PARTS = {
+    "stabs": plain(stabs), "many": plain(many), "changes": plain(changes),
+    "updates": plain(updates),
+}  # fmt: skip

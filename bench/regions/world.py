@@ -99,7 +99,11 @@ def zones(points: int) -> Setting:
     cells = shapely.get_parts(shapely.voronoi_polygons(seeds, extend_to=shapely.box(0, 0, 1, 1)))
     cells = shapely.intersection(cells, shapely.box(0, 0, 1, 1))
     length = shapely.length(cells).sum()
-    return Setting("263 zones that tile a city", shapely.segmentize(cells, length / 97_000), rng.random((points, 2)))
+    return Setting(
+        "263 zones that tile a city",
+        shapely.segmentize(cells, length / 97_000),
+        rng.random((points, 2)),
+    )
 
 
 def neighbourhoods(points: int) -> Setting:
@@ -124,7 +128,7 @@ def districts(points: int) -> Setting:
 
 
 def settings(quick: bool) -> Iterator[tuple[str, Callable[[], Setting]]]:
-    """All settings by name; each is made when its turn comes."""
+    """Settings by name; each is made when its turn comes."""
     points, small = (2_000, 200) if quick else (1_000_000, 10_000)
     yield "zones", partial(zones, points)
     if (DATA / "sf_neighborhoods.geojson").exists():
@@ -132,10 +136,13 @@ def settings(quick: bool) -> Iterator[tuple[str, Callable[[], Setting]]]:
     if (DATA / "geofences_world.parquet").exists() and not quick:
         yield "districts", partial(districts, points)
     yield "even", partial(even, small, (12, 500), points)
-    if not quick:
-        yield "many", partial(even, 100_000, (12, 500), points)
     yield "skewed", partial(skewed, small, points)
     yield "overlapping", partial(overlapping, small // 10, points // 10)
     yield "circles", partial(circles, small, points)
-    if not quick:
-        yield "many circles", partial(circles, 100_000, points)
+
+
+def crowds(quick: bool) -> Iterator[tuple[str, Callable[[], Setting]]]:
+    """A hundred thousand regions."""
+    points, count = (2_000, 400) if quick else (1_000_000, 100_000)
+    yield "many circles", partial(circles, count, points)
+    yield "many polygons", partial(even, count, (12, 500), points)

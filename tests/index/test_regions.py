@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import pickle
@@ -134,7 +135,9 @@ def test_holes_that_touch_and_parts_within_holes() -> None:
     grid = np.stack(np.meshgrid(np.arange(-1, 9.5, 0.25), np.arange(-1, 9.5, 0.25)), axis=-1)
     points = np.concatenate([grid.reshape(-1, 2), by.hostile(index, held, rng, 400)])
     by.compare(index, held, points)
-    for (x, y), found in zip(grid.reshape(-1, 2).tolist(), by.listed(index.stab(grid.reshape(-1, 2))), strict=True):
+    for (x, y), found in zip(
+        grid.reshape(-1, 2).tolist(), by.listed(index.stab(grid.reshape(-1, 2))), strict=True
+    ):
         assert bool(found) == by.exactly_inside(rings, x, y)
 
 
@@ -198,7 +201,11 @@ def test_rational_numbers_agree_away_from_borders(seed: int) -> None:
     points = points[np.isfinite(points).all(axis=1)]
     for (x, y), found in zip(points.tolist(), by.listed(index.stab(points)), strict=True):
         for i, (_, rings) in held.items():
-            sides = [side for chain in by.chains_of(("polygon", rings)) for side in zip(chain, chain[1:], strict=False)]
+            sides = [
+                side
+                for chain in by.chains_of(("polygon", rings))
+                for side in itertools.pairwise(chain)
+            ]
             slanted = [s for s in sides if s[0][0] != s[1][0] and s[0][1] != s[1][1]]
             if all(by.square_from(side, x, y) > 1e-22 for side in slanted):
                 assert (i in found) == by.exactly_inside(rings, x, y), (x, y, rings)
@@ -218,7 +225,7 @@ def test_corridors_are_what_is_near_the_line(seed: int) -> None:
     assert [[0] * int(m) for m in mask] == found
     for (x, y), some in zip(points.tolist(), found, strict=True):
         if math.isfinite(x) and math.isfinite(y):
-            square = min(by.square_from(side, x, y) for side in zip(line, line[1:], strict=False))
+            square = min(by.square_from(side, x, y) for side in itertools.pairwise(line))
             if abs(square / reach**2 - 1) > 1e-9:
                 assert bool(some) == (square < reach**2)
 
@@ -241,7 +248,9 @@ def test_shapely_agrees_away_from_borders() -> None:
 
 def model_of(shape: Any) -> Polygon:
     polygons = getattr(shape, "geoms", [shape])
-    return Polygon.of([[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons])
+    return Polygon.of(
+        [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
+    )
 
 
 @pytest.mark.skipif(not (DATA / "sf_neighborhoods.geojson").exists(), reason="no real data here")
@@ -302,7 +311,9 @@ def test_many_whole_regions_at_a_place() -> None:
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (500, 2))
     inside = np.abs(points)[:, :, None] < sizes
-    assert [len(found) for found in by.listed(index.stab(points))] == inside.all(axis=1).sum(axis=1).tolist()
+    assert [len(found) for found in by.listed(index.stab(points))] == inside.all(axis=1).sum(
+        axis=1
+    ).tolist()
     moves = index.changes(points[:-1], points[1:])
     assert len(moves) == (inside.all(axis=1)[:-1] ^ inside.all(axis=1)[1:]).sum()
 
@@ -332,7 +343,11 @@ def test_it_starts_empty_and_may_become_so() -> None:
 
 def test_regions_far_outside_of_those_it_was_built_for() -> None:
     index = wl.index.build_regions([SQUARE])
-    index.insert([1, 2], [shapely.box(50, -60, 70, 90), shapely.LineString([(-9, -9), (-9, 9)])], within=[np.nan, 1])
+    index.insert(
+        [1, 2],
+        [shapely.box(50, -60, 70, 90), shapely.LineString([(-9, -9), (-9, 9)])],
+        within=[np.nan, 1],
+    )
     points = [(0.5, 0.5), (60, 0.5), (60, 89), (60, 91), (-9.5, 3), (-11, 3), (-9, 9.9), (1e300, 0)]
     assert by.listed(index.stab(points)) == [[0], [1], [1], [], [2], [], [2], []]
 

@@ -74,7 +74,9 @@ def compare(index: RegionIndex, held: Held, points: Any) -> None:
 def compare_moves(index: RegionIndex, held: Held, old: Any, new: Any) -> None:
     changes = index.changes(old, new)
     assert (np.diff(changes.rows) >= 0).all()
-    found = sorted(zip(changes.rows.tolist(), changes.signs.tolist(), changes.ids.tolist(), strict=True))
+    found = sorted(
+        zip(changes.rows.tolist(), changes.signs.tolist(), changes.ids.tolist(), strict=True)
+    )
     expected = []
     for i, (a, b) in enumerate(zip(brute(held, old), brute(held, new), strict=True)):
         expected += [(i, -1, each) for each in a if each not in b]
@@ -149,7 +151,9 @@ def region(rng: np.random.Generator, scale: float = 1.0) -> Region:
     return ("polygon", [ring(rng, scale) for _ in range(rng.integers(1, 4))])
 
 
-def interleave(rng: np.random.Generator, steps: int, size: int, scale: float = 1.0) -> None:
+def interleave(
+    rng: np.random.Generator, steps: int, size: int, scale: float = 1.0, count: int = 40
+) -> None:
     """Regions come and go, alone and in bulk, and every time some answers are compared."""
     held: Held = {i: region(rng, scale) for i in range(rng.integers(0, size))}
     index, number = index_of(held), len(held)
@@ -161,12 +165,12 @@ def interleave(rng: np.random.Generator, steps: int, size: int, scale: float = 1
             index._insert(np.array(list(new)), columns_of(list(new.values())))
             held |= new
         else:
-            count = 1 if action == 3 else int(rng.integers(1, len(held) + 1))
-            gone = rng.choice(sorted(held), count, replace=False)
+            many = 1 if action == 3 else int(rng.integers(1, len(held) + 1))
+            gone = rng.choice(sorted(held), many, replace=False)
             index.remove(gone)
             for i in gone:
                 del held[int(i)]
-        points = hostile(index, held, rng, 40)
+        points = hostile(index, held, rng, count)
         compare(index, held, points)
         near = points + rng.normal(0, 0.05 * scale, points.shape)
         compare_moves(index, held, points, np.where(rng.random(points.shape) < 0.8, near, points))

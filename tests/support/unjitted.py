@@ -100,8 +100,8 @@ def borders() -> None:
 def regions() -> None:
     # Plain Python warns where compiled code gives an infinity, which the kernels allow for.
     np.seterr(all="ignore")
-    for seed in range(4):
-        covering.interleave(np.random.default_rng([seed, 36]), 6, 5)
+    for seed in range(2):
+        covering.interleave(np.random.default_rng([seed, 36]), 2, 3, count=10)
     print("regions", file=sys.stderr)
 
 

@@ -8,8 +8,9 @@ an entry the bit LAST.
 For a polygon a point of the cell is inside if this is odd: the bit ODD of the first chain; for each
 chain with BEFORE whether y is at or above its first vertex, with AFTER its last one; and the edges
 of the chains that cross. Where the first and the last edge of a ring are both there and meet in the
-rows of the cell, the chain of the one says OPENS and that of the other CLOSES. For a circle the chain has the centre, and after it (radius, 0). For a
-corridor a point is inside if it is near one of the segments.
+rows of the cell, the chain of the one says OPENS and that of the other CLOSES. For a circle the
+chain has the centre, and after it (radius, 0). For a corridor a point is inside if it is near one
+of the segments.
 
 A cell is one word: nothing, one whole region, a list, or a grid of cells with a cell of its own for
 the regions that hold all of it.
@@ -50,9 +51,7 @@ def entry_end(words: Array, at: Int) -> Int:
 
 
 @inner
-def holds(
-    words: Array, at: Int, coordinates: Doubles, reach: Doubles, x: float, y: float
-) -> bool:
+def holds(words: Array, at: Int, coordinates: Doubles, reach: Doubles, x: float, y: float) -> bool:
     """Whether the region of the cut entry at this place holds a point of the cell."""
     slot = np.int64(words[at]) >> 2
     at += 1

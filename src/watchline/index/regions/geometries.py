@@ -53,7 +53,7 @@ def joined_columns(parts: list[RegionColumns]) -> RegionColumns:
     """The regions of all parts, one after the other."""
     chains, begins, vertices, count = [], [np.zeros(1, dtype=np.int64)], 0, 0
     for part in parts:
-        chains.append(part.chains + [vertices, 0])
+        chains.append(part.chains + np.array([vertices, 0]))
         begins.append(part.begins[1:] + count)
         vertices += len(part.coordinates)
         count += len(part.chains)
@@ -152,7 +152,9 @@ def _shapes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     binary = np.array([isinstance(each, (bytes, bytearray, memoryview)) for each in array])
     shapes = array.copy()
     if binary.any():
-        shapes[binary] = shapely.from_wkb([bytes(each) for each in array[binary]], on_invalid="ignore")
+        shapes[binary] = shapely.from_wkb(
+            [bytes(each) for each in array[binary]], on_invalid="ignore"
+        )
     for i in np.flatnonzero(~shapely.is_geometry(shapes)):
         if binary[i]:
             _refuse(i, "these bytes are no WKB")
@@ -185,9 +187,7 @@ def _circles(centres: Doubles, radius: Doubles, numbers: Integers) -> RegionColu
     coordinates[::2], coordinates[1::2, 0] = centres + 0.0, radius
     chains = np.stack([np.arange(0, 2 * count, 2), np.ones(count, dtype=np.int64)], axis=1)
     nowhere = np.full(count, np.nan)
-    return RegionColumns(
-        np.full(count, CIRCLE), np.arange(count + 1), chains, coordinates, nowhere
-    )
+    return RegionColumns(np.full(count, CIRCLE), np.arange(count + 1), chains, coordinates, nowhere)
 
 
 def _centres(shapes: npt.NDArray[Any], numbers: Integers) -> Doubles:
@@ -274,7 +274,9 @@ def _corridors(shapes: npt.NDArray[Any], reach: Doubles, numbers: Integers) -> R
     for k in np.flatnonzero(bad)[:1]:
         chain = np.searchsorted(columns.chains[:, 0], k, side="right") - 1
         owner = np.searchsorted(columns.begins, chain, side="right") - 1
-        _refuse(numbers[owner], f"the segments of a corridor must be {within} long, or of no length")
+        _refuse(
+            numbers[owner], f"the segments of a corridor must be {within} long, or of no length"
+        )
     return columns
 
 
@@ -283,5 +285,5 @@ def _refuse_first(bad: Any, why: str, numbers: Integers | None = None) -> None:
         _refuse(i if numbers is None else numbers[i], why)
 
 
-def _refuse(number: int, why: str) -> NoReturn:
+def _refuse(number: Any, why: str) -> NoReturn:
     raise InvalidRange(f"geometry {number}: {why}")

@@ -55,7 +55,7 @@ class Holdings:
             return None
         count = self.vertices + len(columns.coordinates)
         self.coordinates = _with(self.coordinates, self.vertices, columns.coordinates)
-        chains = columns.chains + [self.vertices, 0]
+        chains = columns.chains + np.array([self.vertices, 0])
         self.chains = _with(self.chains, self._chain_count, chains)
         self.vertices, self._chain_count = count, self._chain_count + len(chains)
         if self.ids.dtype != self._table.id_type:

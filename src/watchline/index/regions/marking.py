@@ -183,9 +183,7 @@ def _own(
 
 
 @inner(error_model="numpy")
-def _span(
-    coordinates: Doubles, k: Int, row: Int, sheet: Sheet, window: Window
-) -> tuple[Int, Int]:
+def _span(coordinates: Doubles, k: Int, row: Int, sheet: Sheet, window: Window) -> tuple[Int, Int]:
     """The first and the last column that own edge k in a row which it meets."""
     xl, yl = coordinates[k, 0], coordinates[k, 1]
     xu, yu = coordinates[k + 1, 0], coordinates[k + 1, 1]

@@ -12,23 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from watchline.index.regions.entries import (
-    ALIGN,
     BITS,
     BITS_MASK,
-    CUT,
-    END,
     GRID,
-    GRID_PLACE,
     MORE,
-    PLACE,
     TAG,
-    entry_end,
-    holds,
 )
 from watchline.index.regions.sheet import UNIT_BITS, unit_of
-from watchline.index.regions.stabbing import CellTree, inner_place, slots_from
+from watchline.index.regions.stabbing import CellTree, inner_place, told_below
 from watchline.kernels.arrays import Array, Doubles, Int, Integers, Signs
-from watchline.kernels.buffers import filled_columns, with_room
+from watchline.kernels.buffers import grown
 from watchline.kernels.compiled import inner, kernel
 
 # Fewer regions than this at one end are compared one by one with those at the other.
@@ -50,17 +43,16 @@ class RegionChanges:
 
 def changes_of(tree: CellTree, old: Doubles, new: Doubles) -> RegionChanges:
     """The changes of all moves."""
-    rows, slots, signs = _changes(tree, old, new)
-    return RegionChanges(rows, tree.ids[slots], signs)
+    return RegionChanges(*_changes(tree, old, new))
 
 
 @kernel
-def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Integers, Signs]:
+def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Array, Signs]:
     words, sheet = tree.words, tree.sheet
-    rows, slots = np.empty(1_024, dtype=np.int64), np.empty(1_024, dtype=np.int64)
+    rows, ids = np.empty(1_024, dtype=np.int64), np.empty(1_024, dtype=tree.ids.dtype)
     signs = np.empty(1_024, dtype=np.int8)
-    left, entered = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
-    at = 0
+    left, entered = np.empty(64, dtype=tree.ids.dtype), np.empty(64, dtype=tree.ids.dtype)
+    used = 0
     for i in range(len(old)):
         x1, y1, x2, y2 = old[i, 0], old[i, 1], new[i, 0], new[i, 1]
         known = np.isfinite(x1) and np.isfinite(y1)
@@ -78,27 +70,32 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Inte
                 cell = np.int64(words[inner_place(cell, ux, uy, shift)])
             if cell & TAG != GRID and not cell & MORE:
                 continue
-        leaving = coming = 0
-        if known:
-            left, leaving = slots_from(tree, cell, shift, x1, y1, left)
-        if alive:
-            entered, coming = slots_from(tree, cell, shift, x2, y2, entered)
-        if leaving + coming == 0:
+        leaving = told_below(tree, cell, shift, x1, y1, left, 0) if known else 0
+        while leaving < 0:
+            left = grown(left, 4 * len(left), 0)
+            leaving = told_below(tree, cell, shift, x1, y1, left, 0)
+        coming = told_below(tree, cell, shift, x2, y2, entered, 0) if alive else 0
+        while coming < 0:
+            entered = grown(entered, 4 * len(entered), 0)
+            coming = told_below(tree, cell, shift, x2, y2, entered, 0)
+        if leaving == coming and (leaving == 0 or (leaving == 1 and left[0] == entered[0])):
             continue
         leaving, coming = _differing(left, leaving, entered, coming)
         more = leaving + coming
-        rows, slots = with_room(rows, at, more), with_room(slots, at, more)
-        signs = with_room(signs, at, more)
+        if used + more > len(rows):
+            size = max(2 * len(rows), used + more)
+            rows, ids = grown(rows, size, used), grown(ids, size, used)
+            signs = grown(signs, size, used)
         for j in range(more):
-            rows[at + j] = i
-            slots[at + j] = left[j] if j < leaving else entered[j - leaving]
-            signs[at + j] = -1 if j < leaving else 1
-        at += more
-    return rows[:at].copy(), slots[:at].copy(), signs[:at].copy()
+            rows[used + j] = i
+            ids[used + j] = left[j] if j < leaving else entered[j - leaving]
+            signs[used + j] = -1 if j < leaving else 1
+        used += more
+    return rows[:used].copy(), ids[:used].copy(), signs[:used].copy()
 
 
 @inner
-def _differing(left: Integers, leaving: Int, entered: Integers, coming: Int) -> tuple[Int, Int]:
+def _differing(left: Array, leaving: Int, entered: Array, coming: Int) -> tuple[Int, Int]:
     """Drop from both lists what is in both; how many are left in each."""
     if leaving > FEW and coming > FEW:
         left[:leaving].sort()
@@ -119,7 +116,7 @@ def _differing(left: Integers, leaving: Int, entered: Integers, coming: Int) -> 
 
 
 @inner
-def _merged(left: Integers, leaving: Int, entered: Integers, coming: Int) -> tuple[Int, Int]:
+def _merged(left: Array, leaving: Int, entered: Array, coming: Int) -> tuple[Int, Int]:
     """The same for sorted lists."""
     i = j = a = b = 0
     while i < leaving or j < coming:

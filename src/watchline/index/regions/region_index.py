@@ -23,7 +23,7 @@ from watchline.index.base import FADE, checked_ids, checked_points
 from watchline.index.regions.entries import ALIGN, MOST_REGIONS
 from watchline.index.regions.geometries import RegionColumns, joined_columns, region_columns
 from watchline.index.regions.holdings import Holdings
-from watchline.index.regions.marking import Ground, clean_marks, extent_of
+from watchline.index.regions.marking import Ground, Marks, clean_marks, extent_of
 from watchline.index.regions.moves import RegionChanges, changes_of
 from watchline.index.regions.sheet import sheet_over
 from watchline.index.regions.stabbing import CellTree, stab
@@ -39,7 +39,7 @@ from watchline.index.regions.tree import (
     settle,
 )
 from watchline.index.result import Matches, search
-from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.arrays import Doubles, Integers, Small
 
 # The first grid has about so many cells a side for the square root of the regions, and at most so
 # many cells that are whole in a region for each vertex.
@@ -53,6 +53,8 @@ class RegionIndex:
 
     def __init__(self, columns: RegionColumns, ids: Integers):
         self._per_row = 0.0
+        # Room to mark cells: kept while regions come and go.
+        self._scratch: tuple[Marks, Small] | None = None
         self._build(ids, columns)
 
     # --- what callers use
@@ -99,8 +101,11 @@ class RegionIndex:
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays that the index keeps."""
-        scratch = () if self._scratch is None else (*self._scratch[0], self._scratch[1])
-        return self._held.nbytes + self.cells_nbytes + sum(a.nbytes for a in scratch)
+        kept = self._held.nbytes + self.cells_nbytes
+        if self._scratch is not None:
+            marks, latest = self._scratch
+            kept += latest.nbytes + sum(array.nbytes for array in marks)
+        return kept
 
     @property
     def cells_nbytes(self) -> int:
@@ -122,9 +127,9 @@ class RegionIndex:
         held = Holdings(columns, ids)
         if len(held) > MOST_REGIONS or held.vertices >= 2**32:
             _refuse_full()
-        extents = extent_of(columns.forms, columns.begins, columns.chains, columns.coordinates,
-                            columns.reach)  # fmt: skip
-        low, high = extents[:, :2].min(axis=0, initial=np.inf), extents[:, 2:].max(axis=0, initial=-np.inf)
+        extents = extent_of(*columns)
+        low = extents[:, :2].min(axis=0, initial=np.inf)
+        high = extents[:, 2:].max(axis=0, initial=-np.inf)
         before = dict(self.__dict__)
         self._held, self._sheet = held, sheet_over(*low.tolist(), *high.tolist())
         self._bits = _root_bits(extents, held.vertices)
@@ -164,7 +169,8 @@ class RegionIndex:
         if self._scratch is None:
             bits = max(self._bits, MOST_BITS)
             self._scratch = clean_marks(bits), np.full(1 << 2 * bits, -1, dtype=np.int32)
-        ground = Ground(held.coordinates, held.reach, self._sheet, *self._scratch, COSTS, self._bits)
+        marks, latest = self._scratch
+        ground = Ground(held.coordinates, held.reach, self._sheet, marks, latest, COSTS, self._bits)
         forms, begins, ends = held.chains_of(slots)
         entries = entries_of(slots, forms, begins, ends, held.chains)
         self._state[REMOVING] = removing

@@ -30,7 +30,6 @@ from watchline.index.regions.entries import (
 )
 from watchline.index.regions.sheet import UNIT_BITS, Sheet, unit_of
 from watchline.kernels.arrays import Array, Doubles, Int, Integers
-from watchline.kernels.buffers import with_room
 from watchline.kernels.compiled import inner, kernel, leaf
 from watchline.kernels.simd import prefetch
 
@@ -85,13 +84,15 @@ def _told_wholes(words: Array, ids: Array, cell: Int, found: Array, at: Int) -> 
 @leaf()
 def _told_list(
     words: Array, coordinates: Doubles, reach: Doubles, ids: Array,
-    cell: Int, x: float, y: float, found: Array, at: Int,
+    cell: Int, x: float, y: float, found: Array, at: Int, wholes: bool,
 ) -> Int:  # fmt: skip
-    """Write the regions of a list that hold (x, y); the next place, -1 if there is no room."""
+    """Write the regions of a list that hold (x, y), with or without those that hold the whole
+    cell; the next place, -1 if there is no room."""
     place = cell >> PLACE
     while True:
         entry = words[place]
-        if not entry & CUT or holds(words, place, coordinates, reach, x, y):
+        cut = (entry & CUT) != 0
+        if (cut and holds(words, place, coordinates, reach, x, y)) or (wholes and not cut):
             if at >= len(found):
                 return -1
             found[at] = ids[np.int64(entry) >> 2]
@@ -133,7 +134,7 @@ def stab(
             offsets[i + 1] = at = to
             continue
         if cell & MORE:
-            to = _told_list(words, coordinates, reach, ids, cell, x, y, found, to)
+            to = _told_list(words, coordinates, reach, ids, cell, x, y, found, to, True)
         else:
             to = _told_wholes(words, ids, cell, found, to)
         if to < 0:
@@ -174,48 +175,30 @@ def _fetch(
             prefetch(tree.coordinates, 2 * np.int64(words[cells[j] + 1]))
 
 
-@inner
-def slots_from(
-    tree: CellTree, cell: Int, shift: Int, x: float, y: float, slots: Integers
-) -> tuple[Integers, Int]:
-    """The slots of the regions that hold (x, y), by a cell that has this point, and their number.
+@leaf()
+def told_below(
+    tree: CellTree, cell: Int, shift: Int, x: float, y: float, found: Array, at: Int
+) -> Int:
+    """Write the regions that hold (x, y), by a cell that has this point; the next place, -1 if
+    there is no room.
 
     Regions that hold all of this first cell are left out. Nothing holds all of the plane, so from
     the first cell of the tree on these are all regions.
     """
-    words, sheet, count, inside = tree.words, tree.sheet, 0, False
+    words, sheet, below = tree.words, tree.sheet, False
     ux, uy = unit_of(sheet.left, sheet.across, x), unit_of(sheet.bottom, sheet.up, y)
     while cell & TAG == GRID:
-        if inside and cell & MORE:
+        if below and cell & MORE:
             own = np.int64(words[(cell >> GRID_PLACE) * ALIGN])
-            slots, count = _listed(tree, own, True, x, y, slots, count)
-        inside = True
+            at = _told_wholes(words, tree.ids, own, found, at)
+            if at < 0:
+                return at
+        below = True
         shift -= (cell >> BITS) & BITS_MASK
         cell = np.int64(words[inner_place(cell, ux, uy, shift)])
-    if cell != EMPTY:
-        slots, count = _listed(tree, cell, inside, x, y, slots, count)
-    return slots, count
-
-
-@inner
-def _listed(
-    tree: CellTree, cell: Int, wholes: bool, x: float, y: float, slots: Integers, count: Int
-) -> tuple[Integers, Int]:
-    """Take in the slots of a list, with or without those of regions that hold the whole cell."""
-    if cell & TAG == ONE:
-        slots = with_room(slots, count, 1)
-        slots[count] = cell >> PLACE
-        return slots, count + wholes
-    words, place = tree.words, cell >> PLACE
-    while True:
-        entry = np.int64(words[place])
-        cut = (entry & CUT) != 0
-        if (cut and holds(words, place, tree.coordinates, tree.reach, x, y)) or (
-            wholes and not cut
-        ):
-            slots = with_room(slots, count, 1)
-            slots[count] = entry >> 2
-            count += 1
-        if entry & END:
-            return slots, count
-        place = entry_end(words, place)
+    if cell & MORE:
+        coordinates, reach, ids = tree.coordinates, tree.reach, tree.ids
+        return _told_list(words, coordinates, reach, ids, cell, x, y, found, at, below)
+    if below:
+        return _told_wholes(words, tree.ids, cell, found, at)
+    return at

@@ -54,7 +54,7 @@ USED, WASTED, FULL, REMOVING = 0, 1, 2, 3
 MOST_BITS = 6
 # The model, in nanoseconds of a point: an edge that is evaluated, an entry that is read, one more
 # grid; what a word of memory for each edge is worth; and the edges of a list that is not cut up.
-COSTS = np.array([2.5, 4.0, 4.0, 2.0, 8.0])
+COSTS = np.array([2.5, 4.0, 4.0, 8.0, 12.0])
 EDGE, ENTRY, LOOK, WORD, FEW_EDGES = 0, 1, 2, 3, 4
 
 
@@ -281,7 +281,9 @@ def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window
         m = float(1 << bits)
         met = edges + length * m
         nearby = cuts + length * m
-        time = costs[EDGE] * met / (m * m) + costs[ENTRY] * min(nearby / (m * m), cuts) + costs[LOOK]
+        time = (
+            costs[EDGE] * met / (m * m) + costs[ENTRY] * min(nearby / (m * m), cuts) + costs[LOOK]
+        )
         memory = m * m * (1 + max(cuts / 2 - 1, 0.0)) + 3 * min(nearby, cuts * m * m) + 8
         cost = time + costs[WORD] * memory / edges
         if cost < least:
@@ -366,9 +368,7 @@ def _seal(words: Array, begin: Int, end: Int, bit: Int) -> Int:
 
 
 @inner
-def _put(
-    words: Array, state: Integers, place: Int, stack: Array, begin: Int, end: Int
-) -> Array:
+def _put(words: Array, state: Integers, place: Int, stack: Array, begin: Int, end: Int) -> Array:
     """Entries of the stack join the list of a cell."""
     cell = np.int64(words[place])
     if cell == EMPTY and end == begin + 1:
