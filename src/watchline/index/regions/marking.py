@@ -42,7 +42,14 @@ from watchline.index.regions.forms import (
     crossing,
     from_segment,
 )
-from watchline.index.regions.sheet import Sheet, Window, column_of, columns, row_of, rows
+from watchline.index.regions.sheet import (
+    Sheet,
+    Window,
+    column_bounds,
+    column_of,
+    row_bounds,
+    row_of,
+)
 from watchline.kernels.arrays import Array, Bytes, Doubles, Int, Integers, Small
 from watchline.kernels.buffers import with_room
 from watchline.kernels.compiled import inner, kernel
@@ -119,7 +126,7 @@ def mark(ground: Ground, chains: Integers, words: Array, at: Int, window: Window
                 previous, opening = _closing_edge(words, at), first
             if info & CLOSES:
                 following = opening
-            chain = _Chain(first, end, info, previous, following)
+            chain = _RingPart(first, end, info, previous, following)
             chains = _mark_edges(marks, chains, coordinates, chain, sheet, window)
         elif form == CIRCLE:
             chains = _mark_circle(marks, chains, coordinates, first, sheet, window)
@@ -131,7 +138,7 @@ def mark(ground: Ground, chains: Integers, words: Array, at: Int, window: Window
         at += 2
 
 
-class _Chain(NamedTuple):
+class _RingPart(NamedTuple):
     """Edges first … end - 1, what an entry says of them, and their neighbours on the ring, if these
     are in the entry and not in the chain; else -1."""
 
@@ -191,7 +198,7 @@ def _span(coordinates: Doubles, k: Int, row: Int, sheet: Sheet, window: Window) 
         xl, yl, xu, yu = xu, yu, xl, yl
     west, east = min(xl, xu), max(xl, xu)
     if yl < yu:
-        low, high = rows(sheet, window, row)
+        low, high = row_bounds(sheet, window, row)
         a = crossing(max(yl, low), xl, yl, xu, yu)
         b = crossing(min(yu, high), xl, yl, xu, yu)
         west, east = min(a, b), max(a, b)
@@ -226,7 +233,7 @@ def _mark_edges(
     marks: Marks,
     chains: Integers,
     coordinates: Doubles,
-    chain: _Chain,
+    chain: _RingPart,
     sheet: Sheet,
     window: Window,
 ) -> Integers:
@@ -297,10 +304,10 @@ def _mark_circle(
     bottom, top = row_of(sheet, window, cy - reach), row_of(sheet, window, cy + reach)
     west, east = column_of(sheet, window, cx - reach), column_of(sheet, window, cx + reach)
     for row in range(max(bottom, 0), min(top, side - 1) + 1):
-        low, high = rows(sheet, window, row)
+        low, high = row_bounds(sheet, window, row)
         near_y, far_y = _ends(low, high, cy)
         for column in range(max(west, 0), min(east, side - 1) + 1):
-            low, high = columns(sheet, window, column)
+            low, high = column_bounds(sheet, window, column)
             near_x, far_x = _ends(low, high, cx)
             if near_x * near_x + near_y * near_y > square:
                 continue
@@ -330,12 +337,12 @@ def _mark_segment(
     bottom = row_of(sheet, window, min(ay, by) - wide)
     top = row_of(sheet, window, max(ay, by) + wide)
     for row in range(max(bottom, 0), min(top, side - 1) + 1):
-        low, high = rows(sheet, window, row)
+        low, high = row_bounds(sheet, window, row)
         west, east = _reached(ax, ay, bx, by, low - wide, high + wide)
         first = column_of(sheet, window, west - 2 * wide)
         last = column_of(sheet, window, east + 2 * wide)
         for column in range(max(first, 0), min(last, side - 1) + 1):
-            left, right = columns(sheet, window, column)
+            left, right = column_bounds(sheet, window, column)
             x, y = (left + right) / 2, (low + high) / 2
             cell = (row << window.bits) + column
             if math.isfinite(x) and math.isfinite(y):

@@ -19,7 +19,7 @@ from watchline.index.regions.entries import (
     TAG,
 )
 from watchline.index.regions.sheet import UNIT_BITS, unit_of
-from watchline.index.regions.stabbing import CellTree, inner_place, told_below
+from watchline.index.regions.stabbing import CellTree, inner_place, write_below
 from watchline.kernels.arrays import Array, Doubles, Int, Integers, Signs
 from watchline.kernels.buffers import grown
 from watchline.kernels.compiled import inner, kernel
@@ -70,14 +70,14 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Arra
                 cell = np.int64(words[inner_place(cell, ux, uy, shift)])
             if cell & TAG != GRID and not cell & MORE:
                 continue
-        leaving = told_below(tree, cell, shift, x1, y1, left, 0) if known else 0
+        leaving = write_below(tree, cell, shift, x1, y1, left, 0) if known else 0
         while leaving < 0:
             left = grown(left, 4 * len(left), 0)
-            leaving = told_below(tree, cell, shift, x1, y1, left, 0)
-        coming = told_below(tree, cell, shift, x2, y2, entered, 0) if alive else 0
+            leaving = write_below(tree, cell, shift, x1, y1, left, 0)
+        coming = write_below(tree, cell, shift, x2, y2, entered, 0) if alive else 0
         while coming < 0:
             entered = grown(entered, 4 * len(entered), 0)
-            coming = told_below(tree, cell, shift, x2, y2, entered, 0)
+            coming = write_below(tree, cell, shift, x2, y2, entered, 0)
         if leaving == coming and (leaving == 0 or (leaving == 1 and left[0] == entered[0])):
             continue
         leaving, coming = _differing(left, leaving, entered, coming)

@@ -100,7 +100,7 @@ def row_of(sheet: Sheet, window: Window, y: float) -> int:
 
 
 @inner
-def columns(sheet: Sheet, window: Window, column: int) -> tuple[float, float]:
+def column_bounds(sheet: Sheet, window: Window, column: int) -> tuple[float, float]:
     """Bounds of the values of x in a column."""
     begin = window.x + (column << window.shift)
     return (
@@ -110,7 +110,7 @@ def columns(sheet: Sheet, window: Window, column: int) -> tuple[float, float]:
 
 
 @inner
-def rows(sheet: Sheet, window: Window, row: int) -> tuple[float, float]:
+def row_bounds(sheet: Sheet, window: Window, row: int) -> tuple[float, float]:
     """Bounds of the values of y in a row."""
     begin = window.y + (row << window.shift)
     return (

@@ -60,7 +60,7 @@ def inner_place(cell: Int, x: Int, y: Int, shift: Int) -> Int:
 
 
 @leaf()
-def _told_wholes(words: Array, ids: Array, cell: Int, found: Array, at: Int) -> Int:
+def _write_wholes(words: Array, ids: Array, cell: Int, found: Array, at: Int) -> Int:
     """Write the whole regions of a cell that is no grid; the next place, -1 if there is no room."""
     if cell & TAG == ONE:
         if at >= len(found):
@@ -82,7 +82,7 @@ def _told_wholes(words: Array, ids: Array, cell: Int, found: Array, at: Int) -> 
 
 
 @leaf()
-def _told_list(
+def _write_list(
     words: Array, coordinates: Doubles, reach: Doubles, ids: Array,
     cell: Int, x: float, y: float, found: Array, at: Int, wholes: bool,
 ) -> Int:  # fmt: skip
@@ -126,7 +126,7 @@ def stab(
             shift -= (cell >> BITS) & BITS_MASK
             if cell & MORE:
                 own = np.int64(words[(cell >> GRID_PLACE) * ALIGN])
-                to = _told_wholes(words, ids, own, found, to)
+                to = _write_wholes(words, ids, own, found, to)
                 if to < 0:
                     return i, at
             cell = np.int64(words[inner_place(cell, ux, uy, shift)])
@@ -134,9 +134,9 @@ def stab(
             offsets[i + 1] = at = to
             continue
         if cell & MORE:
-            to = _told_list(words, coordinates, reach, ids, cell, x, y, found, to, True)
+            to = _write_list(words, coordinates, reach, ids, cell, x, y, found, to, True)
         else:
-            to = _told_wholes(words, ids, cell, found, to)
+            to = _write_wholes(words, ids, cell, found, to)
         if to < 0:
             return i, at
         offsets[i + 1] = at = to
@@ -176,7 +176,7 @@ def _fetch(
 
 
 @leaf()
-def told_below(
+def write_below(
     tree: CellTree, cell: Int, shift: Int, x: float, y: float, found: Array, at: Int
 ) -> Int:
     """Write the regions that hold (x, y), by a cell that has this point; the next place, -1 if
@@ -190,7 +190,7 @@ def told_below(
     while cell & TAG == GRID:
         if below and cell & MORE:
             own = np.int64(words[(cell >> GRID_PLACE) * ALIGN])
-            at = _told_wholes(words, tree.ids, own, found, at)
+            at = _write_wholes(words, tree.ids, own, found, at)
             if at < 0:
                 return at
         below = True
@@ -198,7 +198,7 @@ def told_below(
         cell = np.int64(words[inner_place(cell, ux, uy, shift)])
     if cell & MORE:
         coordinates, reach, ids = tree.coordinates, tree.reach, tree.ids
-        return _told_list(words, coordinates, reach, ids, cell, x, y, found, at, below)
+        return _write_list(words, coordinates, reach, ids, cell, x, y, found, at, below)
     if below:
-        return _told_wholes(words, tree.ids, cell, found, at)
+        return _write_wholes(words, tree.ids, cell, found, at)
     return at
