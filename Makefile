@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-BENCHMARKS := borders catalog indexes joins matches moving shedding spatial tracking
+BENCHMARKS := borders catalog indexes joins matches moving regions shedding spatial tracking
 # Of `make soak`: how many times the examples and the kills of `make test`.
 EFFORT ?= 30
 ROUNDS ?= 5

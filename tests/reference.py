@@ -6,6 +6,7 @@ before. Nothing is imported from the package under test. Times are integers (mic
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable
@@ -135,6 +136,25 @@ def in_polygon(rings: list[list[tuple[float, float]]], x: float, y: float) -> bo
     return odd
 
 
+def near_line(lines: list[list[tuple[float, float]]], reach: float, x: float, y: float) -> bool:
+    """At most `reach` from a segment: from its nearer end, or from the line between its ends."""
+    for line in lines:
+        for (ax, ay), (bx, by) in itertools.pairwise(line):
+            px, py, ex, ey = x - ax, y - ay, bx - ax, by - ay
+            length, along = ex * ex + ey * ey, px * ex + py * ey
+            if length == 0 or along <= 0:
+                square = px * px + py * py
+            elif along >= length:
+                square = squared_distance(x, y, bx, by)
+            else:
+                part = along / length
+                dx, dy = px - part * ex, py - part * ey
+                square = dx * dx + dy * dy
+            if square <= reach * reach:
+                return True
+    return False
+
+
 def inside(region: Tree, x: float, y: float, centre: tuple[float, float] | None = None) -> bool:
     """Whether (x, y) is in the region; `centre` is the focal object's place, if it moves."""
     x, y = float(x), float(y)
@@ -144,6 +164,8 @@ def inside(region: Tree, x: float, y: float, centre: tuple[float, float] | None 
         return False
     if kind == "polygon":
         return in_polygon(parts[0], x, y)
+    if kind == "corridor":
+        return near_line(parts[0], parts[1], x, y)
     if kind in ("mbox", "mcircle"):
         assert centre is not None, "a moving region needs the place of its focal object"
         cx, cy = map(float, centre)

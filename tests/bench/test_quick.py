@@ -41,6 +41,7 @@ MODULES = {
         "Squares that stay", "What moves or ranks", "on roads", "## Response", "How fine the grid",
         "## Shared, and each query alone", "WHERE or a join", "## On Spark", "crossings / grid",
     ),
+    "regions": ("## Stabs", "## Changes", "## Updates", "200 circles: STRtree + formula"),
     "shedding": (
         "## The cache", "## Sharing", "## Load and accuracy", "## Queries that are supported",
         "## Pauses", "## What the bookkeeping costs",

@@ -26,6 +26,7 @@ SHARED_MODULES = {
     "papers": "rivals of the papers, loaded when they are asked for",
     "plan": "how queries are searched",
     "proximity": "queries that move and nearest neighbours: the operator, and the tracker's use",
+    "regions": "regions of the plane: an index of those that stay, and those that move",
     "retention": "which objects are kept: what a stream declares, and how a tracker does it",
     "route": "sends rows to shards, before the shuffle",
     "shard": "runs the engine of a shard, after the shuffle",

@@ -5,6 +5,7 @@ python -m tests.support.unjitted join      the spatial join, with boxes enough f
 python -m tests.support.unjitted border    crossings of borders
 python -m tests.support.unjitted roads     traffic, as compiled
 python -m tests.support.unjitted windows   window joins: what they tell, as one line
+python -m tests.support.unjitted regions   regions of all forms
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import watchline as wl
 from tests.support import crossings as bordering
 from tests.support import indexes as indexing
+from tests.support import regions as covering
 from tests.support import roads as roading
 from tests.support import window_joins as windowing
 from watchline.borders import AUTO, STABS, WALK, BorderIndex
@@ -44,7 +46,9 @@ def main(what: str) -> None:
     assert numba.config.DISABLE_JIT
     # Plain Python warns where compiled code wraps around, as the hash means to.
     np.seterr(over="ignore")
-    parts = {"border": borders, "join": joins, "roads": traffic, "windows": windows}
+    parts = {
+        "border": borders, "join": joins, "regions": regions, "roads": traffic, "windows": windows,
+    }  # fmt: skip
     parts.get(what, kinds)()
 
 
@@ -91,6 +95,14 @@ def borders() -> None:
                 rng = np.random.default_rng(seed)
                 bordering.interleave(BorderIndex(dims, steps=steps), dims, rng, 30, 20)
             print(steps, dims, file=sys.stderr)
+
+
+def regions() -> None:
+    # Plain Python warns where compiled code gives an infinity, which the kernels allow for.
+    np.seterr(all="ignore")
+    for seed in range(2):
+        covering.interleave(np.random.default_rng([seed, 36]), 2, 3, count=10)
+    print("regions", file=sys.stderr)
 
 
 def traffic() -> None:

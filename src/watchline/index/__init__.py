@@ -1,5 +1,7 @@
 """Query indexes: boxes in, and for each point the boxes that contain it. NumPy in, NumPy out.
 
+`build_regions` takes regions of any form instead of boxes.
+
 base.py         the protocol and its checks      result.py       what a search gives, room, threads
 table.py        the boxes by slot and by id      postings.py     many lists in one pool
 cells.py        values to cells                  tuning.py       how fine, by a cost model
@@ -10,6 +12,7 @@ hilbert.py      rows in proximity order          hits.py         bits to matches
 codes.py        values and bounds as 16 bits     mlgf.py         boxes as points, in pages
 mlgf_search.py  pages and boxes near some values
 scan.py         `scan`                           choose.py       `auto`
+regions/        polygons, circles, corridors, loaded when `build_regions` is called
 papers/         the rivals of the papers, loaded when one of their kinds is built
 """
 
@@ -17,7 +20,7 @@ from __future__ import annotations
 
 import importlib
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -41,7 +44,10 @@ from watchline.index.table import hash_place as hash_place
 from watchline.index.tuning import scan_cost as scan_cost
 from watchline.kernels.arrays import Doubles
 
-__all__ = ["Index", "Matches", "build", "estimate"]
+if TYPE_CHECKING:
+    from watchline.index.regions import RegionIndex
+
+__all__ = ["Index", "Matches", "build", "build_regions", "estimate"]
 
 # The class of each kind, and its module here. A module is loaded when one of its kinds is first
 # built, so that nobody compiles the papers' rivals who does not ask for them.
@@ -79,6 +85,28 @@ def build(
     index = _empty(kind, boxes.lo.shape[1], tuning)
     index.insert(boxes.ids, boxes.lo, boxes.hi)
     return index
+
+
+def build_regions(
+    geometries: Any,
+    ids: npt.ArrayLike | None = None,
+    *,
+    radius: Any = None,
+    within: Any = None,
+) -> RegionIndex:
+    """An index over regions of the plane: polygons, circles and corridors, in one index if wanted.
+
+    `geometries` are shapely geometries or WKB. A polygon may have holes and several parts; a point
+    is a circle of `radius`, and an array (n, 2) has the centres of n circles; a line is a corridor
+    that holds what is at most `within` from it. `radius` and `within` are a number, or one for each
+    geometry (NaN where it is of another kind). `ids` are int64, 0 … n-1 if not given.
+
+    Borders are those of docs/decisions/0003, bit for bit. What is no region is refused with its
+    number: an `InvalidRange`.
+    """
+    regions = importlib.import_module(f"{__name__}.regions")
+    made: RegionIndex = regions.build_regions(geometries, ids, radius=radius, within=within)
+    return made
 
 
 def estimate(

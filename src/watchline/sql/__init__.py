@@ -28,6 +28,7 @@ from watchline.sql.bind import (
     bind,
 )
 from watchline.sql.dialect import parse
+from watchline.sql.geometry import crossing_of
 from watchline.sql.syntax import DropSyntax, QuerySyntax, StreamSyntax
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Statement",
     "StreamSyntax",
     "bind",
+    "crossing_of",
     "hint",
     "parse",
     "statement",

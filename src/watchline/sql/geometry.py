@@ -8,7 +8,7 @@ have such rings, and even-odd counting gives them one clear inside.
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +46,9 @@ def polygon(word: Word) -> Polygon:
     except InvalidRange as error:
         word.place.refuse(str(error), error)
     _check_extent(region, word)
-    if not geometry.is_valid and not _one_clear_inside(region):
-        _refuse_crossing(shapely.is_valid_reason(geometry), word)
+    problem = None if geometry.is_valid else crossing_of(region, shapely.is_valid_reason(geometry))
+    if problem:
+        word.place.refuse(problem)
     return region
 
 
@@ -88,7 +89,10 @@ def _check_extent(region: Polygon, word: Word) -> None:
         word.place.refuse("the polygon has no area: all its corners lie on one line")
 
 
-def _refuse_crossing(reason: str, word: Word) -> NoReturn:
+def crossing_of(region: Polygon, reason: str) -> str | None:
+    """What is wrong with a polygon that GEOS calls invalid for this reason; None if nothing is."""
+    if _one_clear_inside(region):
+        return None
     problem, _, where = reason.partition("[")
     sentence = {
         "Hole lies outside shell": "a hole of the polygon lies outside its shell",
@@ -96,7 +100,7 @@ def _refuse_crossing(reason: str, word: Word) -> NoReturn:
         "Nested holes": "holes of the polygon overlap",
     }.get(problem, "the polygon crosses or overlaps itself")
     near = f" near ({', '.join(where.rstrip(']').split())})" if where else ""
-    word.place.refuse(f"{sentence}{near}: mend it (shapely's make_valid, PostGIS' ST_MakeValid)")
+    return f"{sentence}{near}: mend it (shapely's make_valid, PostGIS' ST_MakeValid)"
 
 
 def _one_clear_inside(region: Polygon) -> bool:

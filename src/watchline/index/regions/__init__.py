@@ -1,0 +1,15 @@
+"""Regions of any form in an index: which of them hold a point, and which does a move change.
+
+region_index.py  the class, tuning           geometries.py  shapely, WKB, points -> columns
+holdings.py      regions by slot             forms.py       the fixed formulas
+sheet.py         values to cells             entries.py     what a cell knows of a region
+marking.py       one region on some cells    tree.py        cells in cells, and their lists
+stabbing.py      searches                    moves.py       changes from cell to cell
+
+The geometry stands in `forms`, `marking` and `sheet`: the tree, its lists and the searches know
+words and cells alone, so that other forms and another surface need other marks and nothing else.
+"""
+
+from watchline.index.regions.moves import RegionChanges as RegionChanges
+from watchline.index.regions.region_index import RegionIndex as RegionIndex
+from watchline.index.regions.region_index import build_regions as build_regions

@@ -1,0 +1,87 @@
+"""The forms of regions: the fixed formulas that decide a point, each in one place.
+
+Every kernel of this package decides a point by these functions alone, so that all paths give the
+same bits (docs/decisions/0003). Each step is one rounded operation of float64, in the order
+written; nothing is fused or reassociated.
+
+Bounds: `crossing` is monotone in y, because each of its rounded steps is; the test of a circle is
+monotone in |x - cx| and in |y - cy|. The test of a corridor is not monotone, and is off by less
+than `SLIPS` of the lengths that occur in it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from watchline.kernels.arrays import Doubles, Mask
+from watchline.kernels.compiled import inner, kernel
+
+POLYGON, CIRCLE, CORRIDOR = 0, 1, 2
+
+# The least and the greatest length of a corridor's reach and segments: their squares are exact to
+# the last bits, neither zero nor infinite.
+SHORTEST, LONGEST = 1e-140, 1e140
+# A bound of the relative error of `from_segment`, which is below 64 roundings of 2^-53.
+SLIPS = 1e-13
+
+
+@inner(error_model="numpy")
+def crossing(y: float, xl: float, yl: float, xu: float, yu: float) -> float:
+    """Where the edge from (xl, yl) up to (xu, yu) crosses this y."""
+    return xl + (y - yl) / (yu - yl) * (xu - xl)
+
+
+@inner(error_model="numpy")
+def crosses(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> bool:
+    """Whether the edge between a and b changes the parity of (x, y); which end is a is all one."""
+    if (y >= ay) == (y >= by):
+        return False
+    if ay < by:
+        return x < crossing(y, ax, ay, bx, by)
+    return x < crossing(y, bx, by, ax, ay)
+
+
+@inner(error_model="numpy")
+def in_circle(x: float, y: float, cx: float, cy: float, radius: float) -> bool:
+    dx, dy = x - cx, y - cy
+    return dx * dx + dy * dy <= radius * radius
+
+
+@inner(error_model="numpy")
+def from_segment(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> float:
+    """The square of the distance from a segment: to its nearer end, or to the line between them.
+
+    NaN or infinite where (x, y) is so far away that the square overflows.
+    """
+    px, py, ex, ey = x - ax, y - ay, bx - ax, by - ay
+    length = ex * ex + ey * ey
+    along = px * ex + py * ey
+    if length == 0.0 or along <= 0.0:
+        return px * px + py * py
+    if along >= length:
+        qx, qy = x - bx, y - by
+        return qx * qx + qy * qy
+    part = along / length
+    dx, dy = px - part * ex, py - part * ey
+    return dx * dx + dy * dy
+
+
+@inner(error_model="numpy")
+def near_segment(
+    x: float, y: float, ax: float, ay: float, bx: float, by: float, reach: float
+) -> bool:
+    """Whether (x, y) is at most `reach` from the segment between a and b."""
+    return from_segment(x, y, ax, ay, bx, by) <= reach * reach
+
+
+@kernel(error_model="numpy")
+def in_corridor(x: Doubles, y: Doubles, line: Doubles, reach: float) -> Mask:
+    """Which points are in the corridor around a line (n, 2): each is compared with each segment."""
+    inside = np.zeros(len(x), dtype=np.bool_)
+    for i in range(len(x)):
+        for k in range(len(line) - 1):
+            ax, ay, bx, by = line[k, 0], line[k, 1], line[k + 1, 0], line[k + 1, 1]
+            if near_segment(x[i], y[i], ax, ay, bx, by, reach):
+                inside[i] = np.isfinite(x[i]) and np.isfinite(y[i])
+                break
+    return inside
