@@ -31,6 +31,7 @@ from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.routing import WAKE, RouteTask, shard_keys
 from watchline.spark.shard_task import ShardTask
 from watchline.spark.tracking.merge import MergeTask
+from watchline.spark.tracking.merge_state import MergeMemory
 from watchline.spark.tracking.route import ChangeRouter
 from watchline.spark.tracking.shard import ChangeOperator
 from watchline.spark.wire import SENT
@@ -69,7 +70,7 @@ class Functions:
         catalog = self.world.catalog
         ref = CatalogRef.of(catalog)
         route = RouteTask(ref, None, None, ChangeRouter(ref, "cars", SHARDS))
-        operator = ChangeOperator(ref, "cars", True, Keep())
+        operator = ChangeOperator(ref, "cars", True, True, Keep())
         rows = self.world.rows(ids, np.arange(self.now, self.now + len(ids)))
         marked = rows.append_column(WAKE, pa.nulls(len(ids), pa.int64())).combine_chunks()
         routed = pa.Table.from_batches(
@@ -83,7 +84,8 @@ class Functions:
                 t.stream_batch((k,), iter([f]), r)
             ))  # fmt: skip
         parcels = pa.Table.from_pandas(pd.concat(sent), schema=SENT, preserve_index=False)
-        merge = MergeTask(change_schema(catalog.stream("cars")))
+        memory = MergeMemory.of(ref, SHARDS, str(self.folder))
+        merge = MergeTask(change_schema(catalog.stream("cars")), SHARDS, memory)
         self._timed("merge", lambda: list(merge(iter(parcels.combine_chunks().to_batches()))))
         self.now += len(ids)
         self.batch += 1

@@ -97,7 +97,7 @@ class NumberColumn:
             values = np.where(valid, values, 0)
         if places is not None:
             values = values[places]
-            valid = valid if valid is True else valid[places]
+            valid = True if valid is True else np.asarray(valid)[places]
         self.values[slots] = values
         self.validity.put(slots, valid)
 

@@ -52,7 +52,7 @@ class ProximityQueries:
     @property
     def is_alone(self) -> bool:
         """Whether there are no other parts, so that the k nearest here are those of all."""
-        return self._parts == 1
+        return self._sent.parts == 1
 
     def discard(self) -> None:
         """The operator may know what is wrong: it is built again when it is needed."""
