@@ -30,6 +30,7 @@ from watchline.spark import shard_task, worker
 from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.routing import WAKE, RouteTask, shard_keys
 from watchline.spark.shard_task import ShardTask
+from watchline.spark.tracking import merge_state
 from watchline.spark.tracking.merge import MergeTask
 from watchline.spark.tracking.merge_state import MergeMemory
 from watchline.spark.tracking.route import ChangeRouter
@@ -119,7 +120,7 @@ def work(quick: bool) -> Iterator[str]:
         def micro_batch() -> tuple[str, int]:
             return current.folder.parent.name, current.batch
 
-        for module in (worker, shard_task):
+        for module in (worker, shard_task, merge_state):
             patches.enter_context(mock.patch.object(module, "micro_batch", micro_batch))
         for current in every:
             say(f"work: {current.world.setting.objects:,} objects")

@@ -17,7 +17,7 @@ from watchline.kernels.arrays import Integers, Mask, Small
 from watchline.rows import Columns, times_of
 from watchline.tracking.answers import Answers
 from watchline.tracking.retention.forgotten import Forgotten
-from watchline.tracking.retention.shedding import NewShadows, Shadows
+from watchline.tracking.retention.shedding import UNDECIDED, NewShadows, Shadows
 
 # Where there are too many shadows, this part of the bound stays. To choose which, all are matched
 # with all queries: so that is done once for each tenth of the bound that comes, not in each batch.
@@ -109,15 +109,21 @@ class GivenUpObjects:
         """Add to `spared` what shadows spare by leaving answers. `before` and `after` have, for
         each shadow, the number of range answers it would be in. For each answer that a shadow
         leaves, the exact run emits an exit that this tracker does not emit; and this tracker need
-        not emit an enter any more if it takes the object back. So each is worth two changes."""
-        self.spared += 2 * int(np.maximum(before - after, 0).sum())
+        not emit an enter any more if it takes the object back. So each is worth two changes.
+        Where a number is `UNDECIDED` nobody knows of an exit."""
+        known = (before != UNDECIDED) & (after != UNDECIDED)
+        self.spared += 2 * int(np.maximum(before - after, 0)[known].sum())
 
     def look_again(self) -> None:
-        """Count anew who looks at shadows; there are none of objects that no query looks at."""
+        """Count anew who looks at shadows; there are none of objects that no query looks at. A
+        shadow stays if its row lacks what would tell."""
         counted = self._answers.attention(self.columns())
-        self._spare(self.shadows.answers, counted.answers)
-        recounted = self.shadows.recounted(counted.answers, counted.looks)
-        self.shadows = recounted.where(counted.looks > 0)
+        used = self._queries.shared.used()
+        undecided = self.shadows.undecided(self._objects.stream, used)
+        answers = np.where(undecided, UNDECIDED, counted.answers)
+        self._spare(self.shadows.answers, answers)
+        recounted = self.shadows.recounted(answers, counted.looks)
+        self.shadows = recounted.where((counted.looks > 0) | undecided)
 
     def let_go(self, gone: pa.Table) -> None:
         """Make shadows of objects that the tracker lets go because queries are smaller under SHED

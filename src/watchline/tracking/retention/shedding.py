@@ -31,12 +31,16 @@ from watchline.model import Stream
 from watchline.rows import Columns, conformed, row_schema, times_of
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, back
 
+# In place of the number of answers of a shadow whose row lacks what some query reads.
+UNDECIDED = -1
+
 
 class Shadows(NamedTuple):
     """Objects that were given up: of most what queries read, of some the whole row.
 
     Of each, whole rows first: in how many answers it would be, and how many queries look at it, as
-    was counted when it reported last.
+    was counted when it reported last. A query that is registered later may read what a row lacks;
+    then the answers are `UNDECIDED` until the object reports.
     """
 
     slim: pa.Table
@@ -137,21 +141,29 @@ class Shadows(NamedTuple):
             linked.rows.take(pa.array(reported)),
             answers[who],
             who >= linked.known,
-            int(answers[expired].sum()),
+            int(np.maximum(answers[expired], 0).sum()),
             linked.late,
         )
+
+    def undecided(self, stream: Stream, used: frozenset[str]) -> Mask:
+        """Of which nobody can count the answers, where queries read these attributes."""
+        lacking: Mask = self.answers == UNDECIDED
+        if not set(_read(stream, used)) <= set(self.slim.column_names):
+            lacking[self.full.num_rows :] = True
+        return lacking
 
     def plus(self, more: NewShadows, stream: Stream, used: frozenset[str]) -> Shadows:
         """With these objects."""
         names = _read(stream, used | frozenset(self.slim.column_names))
         pinned, n = more.pinned, self.full.num_rows
+        before = np.where(self.undecided(stream, used), UNDECIDED, self.answers)
         fresh = more.rows.filter(pa.array(~pinned)).select(names)
         older = conformed(self.slim, fresh.schema)
         slim = pa.concat_tables([older, fresh]).combine_chunks()
         full = pa.concat_tables([self.full, more.rows.filter(pa.array(pinned))]).combine_chunks()
         answers, looks = (
             np.concatenate([old[:n], new[pinned], old[n:], new[~pinned]]).astype(np.int32)
-            for old, new in ((self.answers, more.answers), (self.looks, more.looks))
+            for old, new in ((before, more.answers), (self.looks, more.looks))
         )
         return Shadows(slim, full, answers, looks)
 
