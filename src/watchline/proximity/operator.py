@@ -107,6 +107,8 @@ class Operator:
         self._events_before = 0
         # Queries that wait for focal objects, and those that may do so no more: see `waiting`.
         self._waiting: dict[str, tuple[int, int]] = {}
+        # Of which `waiting` may have changed since `changed_waits` was last called.
+        self._stirred: set[str] = set()
         self._reported: list[Integers] = []
         self._free_numbers: list[int] = []
         self.numbers: dict[str, int] = {}
@@ -377,6 +379,7 @@ class Operator:
         gone = [self.numbers.pop(name) for name in known]
         for name in known:
             self._waiting.pop(name, None)
+        self._stirred.update(known)
         numbers = np.array(gone, dtype=np.int64)
         self.ranked_count -= int(np.count_nonzero(self.is_ranked(numbers)))
         changes = self._changes_of(close_queries, numbers)
@@ -405,11 +408,23 @@ class Operator:
             waits = np.where(found["state"] == FREE, 0, found["waits"])
             rows = zip(numbers.tolist(), waits.tolist(), found["since"].tolist(), strict=True)
             for q, roles, since in rows:
+                name = self.ids[q]
+                # A query of another number may have come in its place.
+                if self.numbers.get(name, q) != q:
+                    continue
+                self._stirred.add(name)
                 if roles:
-                    self._waiting[self.ids[q]] = (roles, since)
+                    self._waiting[name] = (roles, since)
                 else:
-                    self._waiting.pop(self.ids[q], None)
+                    self._waiting.pop(name, None)
         return self._waiting
+
+    def changed_waits(self) -> dict[str, tuple[int, int] | None]:
+        """What `waiting` says now of the queries of which it may say something else since this was
+        last called; None of those that do not wait."""
+        now = self.waiting()
+        names, self._stirred = self._stirred, set()
+        return {name: now.get(name) for name in names}
 
     # --- events
 

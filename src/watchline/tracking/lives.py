@@ -135,13 +135,19 @@ class Lives:
     def await_focals(self, moving: Iterable[Moving]) -> None:
         """Only these queries wait, and each for all its focal objects."""
         names = (name for queries in moving for name in queries.ids.to_pylist())
-        self.wait(dict.fromkeys(names, ALL_FOCALS))
+        nobody: dict[str, tuple[int, int] | None] = dict.fromkeys(self.waiting)
+        self.wait(nobody | dict.fromkeys(names, ALL_FOCALS))
 
-    def wait(self, waiting: dict[str, tuple[int, int]]) -> None:
-        """Exactly these queries wait."""
-        if waiting != self.waiting:
-            self._note(name for name, _ in self.waiting.items() ^ waiting.items())
-        self.waiting = waiting
+    def wait(self, changed: Mapping[str, tuple[int, int] | None]) -> None:
+        """These queries wait so from now on; those with None do not wait."""
+        for name, focals in changed.items():
+            if self.waiting.get(name) == focals:
+                continue
+            self._note([name])
+            if focals is None:
+                del self.waiting[name]
+            else:
+                self.waiting[name] = focals
 
     def begin(self, made: Plan, newest: int | None) -> None:
         """The lives of these queries begin, but for those whose end has passed already."""

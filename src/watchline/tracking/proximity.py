@@ -68,7 +68,7 @@ class ProximityQueries:
     def note_waiting(self) -> None:
         """After a batch or a version: the tracker knows which queries wait."""
         if self._operator is not None:
-            self._queries.lives.wait(self._operator.waiting())
+            self._queries.lives.wait(self._operator.changed_waits())
 
     # --- versions
 

@@ -154,6 +154,10 @@ class RowOperator:
         result goes on with the operator; see there."""
         return self._operator.waiting()
 
+    def changed_waits(self) -> dict[str, tuple[int, int] | None]:
+        """What became of queries that waited, or wait now; see the operator."""
+        return self._operator.changed_waits()
+
     def _enter(
         self,
         moving: Moving,
