@@ -87,8 +87,9 @@ class Work:
     def counted(self) -> Iterator[Work]:
         with pytest.MonkeyPatch.context() as patches:
             for of in (NumberColumn, StringColumn):
-                for name in ("put", "take", "clear"):
-                    patches.setattr(of, name, self._counting(getattr(of, name), len))
+                for name in ("put", "take", "clear", "numbers", "hashes"):
+                    if hasattr(of, name):
+                        patches.setattr(of, name, self._counting(getattr(of, name), len))
                 patches.setattr(of, "first", self._counting(of.first, int))
             for name in ("find", "add", "remove"):
                 patches.setattr(IdTable, name, self._counting(getattr(IdTable, name), len))
@@ -175,7 +176,8 @@ def test_the_work_and_the_bytes_of_a_batch_do_not_follow_the_objects(
 def test_the_work_and_the_bytes_of_a_batch_do_not_follow_the_queries(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lives that stay as they are are not written."""
+    """Lives that stay as they are are not written. A few queries may be searched in another way,
+    which reads an attribute more of each row."""
     work, written = {}, {}
     for queries, lives in ((FEW, 20), (MANY, 1_000)):
         tracker = tracker_of(catalog_of(queries, lives), 5_000)
@@ -191,5 +193,6 @@ def test_the_work_and_the_bytes_of_a_batch_do_not_follow_the_queries(
                 counted.append(done.slots)
                 sizes.append(shard.save(tracker))
         work[queries], written[queries] = counted, sizes
-    assert work[FEW] == work[MANY]
+    assert (np.array(work[MANY]) <= work[FEW]).all()
+    assert max(work[FEW]) <= 16 * count
     assert np.abs(np.array(written[FEW]) - written[MANY]).max() <= 200
