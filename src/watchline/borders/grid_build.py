@@ -15,9 +15,8 @@ from watchline.kernels.compiled import inner, kernel, leaf
 
 # Strips in the mean side of a box, boxes of a cell at least, entries of a place in the guide.
 STRIPS, SPARSE, GUIDED = 1.5, 20, 3
-# Members of a box on average, at most; fewer where there would be more than so many in all, since
-# they take most of the memory of a grid and only jumps read them, but not below the least.
-MEMBERS, MEMBERS_IN_ALL, LEAST_MEMBERS = 16, 1 << 23, 4
+# Members of a box on average, at most.
+MEMBERS = 16
 # Of the borders' extent, what is left out on either side if that makes the rest much smaller.
 OUTLIERS, SMALLER = 0.005, 16.0
 
@@ -52,8 +51,7 @@ def grid_sizes(lo: Doubles, hi: Doubles, strips: tuple[int, int] | None = None) 
     x = _axis(extents[0], strips[0], 2 * n * shares[1])
     y = _axis(extents[1], strips[1], 2 * n * shares[0])
     wide, reach = 0, _reach(lo, hi, x, y, 0)
-    limit = min(MEMBERS * n, max(MEMBERS_IN_ALL, LEAST_MEMBERS * n))
-    while reach > limit and max(x.strips, y.strips) >> wide > 1:
+    while reach > MEMBERS * n and max(x.strips, y.strips) >> wide > 1:
         wide += 1
         reach = _reach(lo, hi, x, y, wide)
     cells = -(-x.strips >> wide) * -(-y.strips >> wide)
