@@ -1,9 +1,8 @@
 """How long a small micro-batch of `wl.changes` takes on Spark, and how old a change is when it is
 there.
 
-`phases` compares a batch with the same topology of functions that do nothing (topology.py), and
-with files as Hadoop writes them by itself; the contestants take turns. `known` has the same batches
-with three numbers of objects. `delay` sends rows at a rate, and compares the time of each change
+`phases` compares a batch with the same topology of functions that do nothing (topology.py); the
+contestants take turns. `known` has the same batches with three numbers of objects. `delay` sends rows at a rate, and compares the time of each change
 with the clock when the driver has it; where `tile38-server` is on the PATH, it gets the same rows.
 
 Where others use the machine the processor time of a batch, of the JVM and all its processes, says
@@ -34,7 +33,6 @@ from bench.matches.experiments import local_spark
 from bench.tracking.processor import processor_seconds
 from bench.tracking.tile38 import SERVER, tile38_delays
 from bench.tracking.topology import empty_changes
-from watchline.spark.local_files import MANAGER
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
@@ -47,7 +45,7 @@ CHANGES = 0.2
 PHASES = (
     "latestOffset", "getBatch", "walCommit", "queryPlanning", "addBatch", "commitOffsets",
 )  # fmt: skip
-OURS, CHECKSUMMED, FLOOR = "wl.changes", "files as Hadoop writes them", "functions that do nothing"
+OURS, FLOOR = "wl.changes", "functions that do nothing"
 # How often a file with rows comes while the delay is measured.
 EVERY = 0.1
 
@@ -170,31 +168,21 @@ def run(world: World, spark: SparkSession, empty: bool, kept: Batches, shards: i
     shutil.rmtree(checkpoint)
 
 
-def with_checksums(spark: SparkSession) -> SparkSession:
-    """A session that writes local files as Hadoop and Spark do without our settings."""
-    session = spark.newSession()
-    session.conf.unset(MANAGER)
-    session.conf.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
-    session.conf.set("fs.file.impl.disable.cache", "true")
-    return session
-
-
 def phases(quick: bool) -> Iterator[str]:
-    """A batch of `wl.changes`, with and without our settings, beside the empty topology."""
+    """A batch of `wl.changes` beside the empty topology."""
     setting = Setting.of(quick)
     yield (
         f"## Latency: a batch of {setting.rows:,} rows, {setting.queries:,} queries,"
         f" {setting.objects:,} objects"
     )
-    found = {name: Batches() for name in (CHECKSUMMED, OURS, FLOOR)}
+    found = {name: Batches() for name in (OURS, FLOOR)}
     with local_spark() as (spark, folder):
         world = World.of(folder, setting)
         world.write_batches()
-        sessions = {CHECKSUMMED: with_checksums(spark), OURS: spark, FLOOR: spark}
         for turn in range(setting.turns):
-            for who, session in sessions.items():
+            for who, kept in found.items():
                 say(f"latency: {who}, turn {turn + 1}")
-                run(world, session, who == FLOOR, found[who])
+                run(world, spark, who == FLOOR, kept)
     floor = found[FLOOR]
     publish("a batch / functions that do nothing (best)", min(found[OURS].whole) / min(floor.whole))
     least = min(found[OURS].processor) / min(floor.processor)

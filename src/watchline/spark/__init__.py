@@ -3,7 +3,6 @@
 A session and its JVM
 - supported.py: which releases of PySpark are accepted
 - sessions.py: a SparkSession with the settings Watchline needs
-- local_files.py: how Spark writes checkpoints on this machine
 - gateway.py: the JVM of a session, away from signals to the driver, and quiet
 - daemon.py: the process that workers are forked from, with all that they import
 - warming.py: the kernels of a job, compiled in other processes while Spark starts

@@ -34,7 +34,6 @@ from watchline.model import Keep, Stream
 from watchline.preflight import check_remote_sink, mark_sink, write_mark
 from watchline.spark.frame_checks import check_schema, quoted
 from watchline.spark.joining.driver import joins_of
-from watchline.spark.local_files import MANAGER, prepare_checkpoint
 from watchline.spark.matching import matches_of
 from watchline.spark.observing import counters
 from watchline.spark.shard_job import checked_shards, partitions_for
@@ -111,8 +110,6 @@ def start(spark: SparkSession, job: Job, catalog: Catalog | None = None) -> Any:
         warnings.warn(note, WatchlineWarning, stacklevel=2)
     shards = claim_checkpoint(job, opened, checked_shards(None, spark))
     mark_sink(job)
-    if job.checkpoint:
-        prepare_checkpoint(spark, job.checkpoint, MANAGER in job.spark)
     with clear_errors(), partitions_for(spark, shards):
         result = _with_kept_columns(job, lambda every: _result(job, opened, frames, shards, every))
         writer = result.writeStream.format(job.sink.format).options(**_texts(job.sink.options))

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from watchline.errors import EngineError, InvalidQuery
 from watchline.names import hint
-from watchline.spark import local_files
 from watchline.spark.gateway import launch
 
 MIN_JAVA = 17
@@ -91,8 +90,7 @@ def _settings(master: str | None, conf: Mapping[str, Any]) -> dict[str, str]:
         return _SETTINGS | given
     if not master.startswith("local"):
         return _SETTINGS | {"spark.master": master} | given
-    files = local_files.SETTINGS | local_files.manager_settings()
-    settings = _SETTINGS | _LOCAL | files | {"spark.master": master} | given
+    settings = _SETTINGS | _LOCAL | {"spark.master": master} | given
     options = settings.get(_JAVA_OPTIONS, "")
     if "-Dlog4j" not in options:
         # Before a user's own options, so that those win.
