@@ -13,10 +13,9 @@ import pyarrow as pa
 from watchline.kernels.arrays import Bytes, Integers, Small, Words
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
-from watchline.rows.hashing import mixed, text_hash
+from watchline.rows.hashing import EMPTY, find_numbers, mixed, same_text, text_hash
 from watchline.rows.slot_columns import NumberColumn, StringColumn, raw_values, text_buffers
 
-_EMPTY = -1
 # The least length of the table, a power of two.
 LEAST = 64
 
@@ -27,7 +26,7 @@ class IdTable:
 
     def __init__(self, column: NumberColumn | StringColumn):
         self._column = column
-        self._heads: Small = np.full(LEAST, _EMPTY, np.int32)
+        self._heads: Small = np.full(LEAST, EMPTY, np.int32)
         # The hash of the id in each slot.
         self._hashes: Words = np.zeros(0, np.uint64)
         self._count = 0
@@ -40,7 +39,7 @@ class IdTable:
         """The slot of each id, -1 where there is none. No id is NULL."""
         column = self._column
         if isinstance(column, NumberColumn):
-            return _find_numbers(self._heads, column.values, raw_values(ids))
+            return find_numbers(self._heads, column.values, raw_values(ids))
         texts = text_buffers(ids)
         own = (column.heap, column.start, column.size)
         return _find_texts(self._heads, self._hashes, own, *texts)
@@ -50,8 +49,8 @@ class IdTable:
         self._count += len(slots)
         if 2 * self._count > len(self._heads):
             size = 1 << (4 * self._count).bit_length()
-            heads = np.full(size, _EMPTY, np.int32)
-            old = self._heads[self._heads != _EMPTY].astype(np.int64)
+            heads = np.full(size, EMPTY, np.int32)
+            old = self._heads[self._heads != EMPTY].astype(np.int64)
             _insert(heads, self._hashes, old)
             self._heads = heads
         if isinstance(self._column, NumberColumn):
@@ -83,18 +82,6 @@ def _hash_texts(offsets: Small, letters: Bytes, slots: Integers, hashes: Words) 
 
 
 @kernel
-def _find_numbers(heads: Small, known: Integers, ids: Integers) -> Integers:
-    found = np.empty(len(ids), np.int64)
-    mask = np.uint64(len(heads) - 1)
-    for i in range(len(ids)):
-        at = mixed(np.uint64(ids[i])) & mask
-        while heads[at] != _EMPTY and known[heads[at]] != ids[i]:
-            at = (at + np.uint64(1)) & mask
-        found[i] = heads[at]
-    return found
-
-
-@kernel
 def _find_texts(
     heads: Small, hashes: Words, own: tuple[Bytes, Integers, Small], offsets: Small, letters: Bytes
 ) -> Integers:
@@ -105,16 +92,14 @@ def _find_texts(
         first, length = offsets[i], offsets[i + 1] - offsets[i]
         code = text_hash(letters, first, offsets[i + 1])
         at = code & mask
-        while heads[at] != _EMPTY:
+        while heads[at] != EMPTY:
             s = heads[at]
-            if hashes[s] == code and size[s] == length:
-                same = True
-                for j in range(length):
-                    if heap[start[s] + j] != letters[first + j]:
-                        same = False
-                        break
-                if same:
-                    break
+            if (
+                hashes[s] == code
+                and size[s] == length
+                and same_text(heap, start[s], letters, first, length)
+            ):
+                break
             at = (at + np.uint64(1)) & mask
         found[i] = heads[at]
     return found
@@ -125,7 +110,7 @@ def _insert(heads: Small, hashes: Words, slots: Integers) -> None:
     mask = np.uint64(len(heads) - 1)
     for s in slots:
         at = hashes[s] & mask
-        while heads[at] != _EMPTY:
+        while heads[at] != EMPTY:
             at = (at + np.uint64(1)) & mask
         heads[at] = s
 
@@ -139,10 +124,10 @@ def _remove(heads: Small, hashes: Words, slots: Integers) -> None:
             hole = (hole + one) & mask
         # Those behind move up, unless they stand at or behind their first place already.
         at = (hole + one) & mask
-        while heads[at] != _EMPTY:
+        while heads[at] != EMPTY:
             wanted = hashes[heads[at]] & mask
             if ((at - wanted) & mask) >= ((at - hole) & mask):
                 heads[hole] = heads[at]
                 hole = at
             at = (at + one) & mask
-        heads[hole] = _EMPTY
+        heads[hole] = EMPTY

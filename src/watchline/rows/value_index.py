@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from watchline.kernels.arrays import Bytes, Integers, Small
 from watchline.kernels.compiled import kernel
-from watchline.rows.hashing import mixed, text_hash
+from watchline.rows.hashing import EMPTY, find_numbers, mixed, same_text, text_hash
 from watchline.rows.slot_columns import raw_values, text_buffers
 
-_EMPTY = -1
 LEAST = 8
 
 
@@ -24,7 +23,7 @@ class ValueIndex:
     def __init__(self, values: pa.Array):
         self._values = values
         size = max(LEAST, 1 << (2 * len(values) - 1).bit_length()) if len(values) else LEAST
-        self._heads: Small = np.full(size, _EMPTY, np.int32)
+        self._heads: Small = np.full(size, EMPTY, np.int32)
         if self._is_text:
             _place_texts(self._heads, *text_buffers(values))
         else:
@@ -42,7 +41,7 @@ class ValueIndex:
         if self._is_text:
             found = _find_texts(self._heads, *text_buffers(self._values), *text_buffers(wanted))
         else:
-            found = _find_numbers(self._heads, raw_values(self._values), raw_values(wanted))
+            found = find_numbers(self._heads, raw_values(self._values), raw_values(wanted))
         if wanted.null_count:
             found[np.asarray(wanted.is_null().to_numpy(zero_copy_only=False), np.bool_)] = -1
         return found
@@ -53,7 +52,7 @@ def _place_numbers(heads: Small, values: Integers) -> None:
     mask = np.uint64(len(heads) - 1)
     for i in range(len(values)):
         at = mixed(np.uint64(values[i])) & mask
-        while heads[at] != _EMPTY:
+        while heads[at] != EMPTY:
             at = (at + np.uint64(1)) & mask
         heads[at] = i
 
@@ -63,21 +62,9 @@ def _place_texts(heads: Small, offsets: Small, letters: Bytes) -> None:
     mask = np.uint64(len(heads) - 1)
     for i in range(len(offsets) - 1):
         at = text_hash(letters, offsets[i], offsets[i + 1]) & mask
-        while heads[at] != _EMPTY:
+        while heads[at] != EMPTY:
             at = (at + np.uint64(1)) & mask
         heads[at] = i
-
-
-@kernel
-def _find_numbers(heads: Small, known: Integers, wanted: Integers) -> Integers:
-    found = np.empty(len(wanted), np.int64)
-    mask = np.uint64(len(heads) - 1)
-    for i in range(len(wanted)):
-        at = mixed(np.uint64(wanted[i])) & mask
-        while heads[at] != _EMPTY and known[heads[at]] != wanted[i]:
-            at = (at + np.uint64(1)) & mask
-        found[i] = heads[at]
-    return found
 
 
 @kernel
@@ -90,16 +77,10 @@ def _find_texts(
     for i in range(len(found)):
         first, length = wanted[i], wanted[i + 1] - wanted[i]
         at = text_hash(others, first, wanted[i + 1]) & mask
-        while heads[at] != _EMPTY:
+        while heads[at] != EMPTY:
             s = known[heads[at]]
-            if known[heads[at] + 1] - s == length:
-                same = True
-                for j in range(length):
-                    if letters[s + j] != others[first + j]:
-                        same = False
-                        break
-                if same:
-                    break
+            if known[heads[at] + 1] - s == length and same_text(letters, s, others, first, length):
+                break
             at = (at + np.uint64(1)) & mask
         found[i] = heads[at]
     return found
