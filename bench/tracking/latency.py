@@ -2,8 +2,9 @@
 there.
 
 `phases` compares a batch with the same topology of functions that do nothing (topology.py); the
-contestants take turns. `known` has the same batches with three numbers of objects. `delay` sends rows at a rate, and compares the time of each change
-with the clock when the driver has it; where `tile38-server` is on the PATH, it gets the same rows.
+contestants take turns. `known` has the same batches with three numbers of objects. `delay` sends
+rows at a rate, and compares the time of each change with the clock when the driver has it; where
+`tile38-server` is on the PATH, it gets the same rows.
 
 Where others use the machine the processor time of a batch, of the JVM and all its processes, says
 more than the wall clock.
