@@ -66,18 +66,14 @@ SCHEMES: dict[str, Callable[[str], FileStore]] = {}
 
 def store_at(place: str) -> FileStore:
     """The store of a local folder, which need not be there yet, or of an object store's URL."""
-    folder = local_path(place)
-    if folder is not None:
-        return LocalStore(folder)
-    scheme = place.partition("://")[0]
-    return SCHEMES[scheme](place) if scheme in SCHEMES else ObjectStore(place)
-
-
-def local_path(place: str) -> str | None:
-    """The path of a local folder, given as a path or a URL; None for other URLs."""
-    if "://" not in place:
-        return place
-    return fs.FileSystem.from_uri(place)[1] if place.startswith("file://") else None
+    scheme, mark, _ = place.partition("://")
+    if not mark:
+        return LocalStore(place)
+    if scheme in SCHEMES:
+        return SCHEMES[scheme](place)
+    if place.startswith("file://"):
+        return LocalStore(fs.FileSystem.from_uri(place)[1])
+    return ObjectStore(place)
 
 
 class LocalStore:
