@@ -31,7 +31,7 @@ def _take(draft: PlanDraft, made: Plan, numbers: Integers) -> None:
     before = draft.take_queries(made, numbers)
     boxes, of = made.boxes_of(numbers)
     counts = np.bincount(of, minlength=len(numbers))
-    # A box that is all of its query: see `Part`.
+    # Boxes that decide their query alone: it has no other box and nothing left to check.
     single = (made.residue[boxes] < 0) & (counts[of] == 1) & ~made.several[numbers[of]]
     fresh = draft.take_boxes(before + of, made, boxes)
     part_of = made.places.part[boxes]

@@ -47,6 +47,7 @@ from watchline.proximity.tables import (
 
 @kernel
 def cells_holding(frame: GridFrame, points: Doubles) -> Small:
+    """The cell of each of these points."""
     found = np.empty(len(points), np.int32)
     for i in range(len(points)):
         found[i] = cell_holding(frame, points[i, 0], points[i, 1])
@@ -55,6 +56,7 @@ def cells_holding(frame: GridFrame, points: Doubles) -> Small:
 
 @kernel
 def capacities_for(k: Integers) -> Integers:
+    """How many candidates the lists of these kNN queries hold."""
     found = np.empty(len(k), np.int64)
     for i in range(len(k)):
         found[i] = capacity_for(k[i])
@@ -89,6 +91,7 @@ def list_open_queries(world: World) -> None:
 
 @kernel
 def look_around_again(world: World, numbers: Integers) -> None:
+    """Find the nearest of these kNN queries anew, those that are open."""
     for q in numbers:
         if world.queries.state[q] == OPEN:
             begin_nearest(world, q)
@@ -105,6 +108,7 @@ def queries_looking(
     i: int,
     at: int,
 ) -> tuple[int, int]:
+    """The queries that look at these places; the next place to ask, and the next in `changes`."""
     queries = world.queries
     for j in range(i, len(places)):
         x, y, s = places[j, 0], places[j, 1], slots[j]
@@ -164,6 +168,7 @@ def rank_among_known(world: World, numbers: Integers, squares: Doubles) -> tuple
 
 @kernel
 def let_go_of(world: World, slots: Integers) -> None:
+    """Let go of those of these objects that nothing holds."""
     for s in slots:
         suspect(world, s)
     let_go(world)
@@ -203,6 +208,7 @@ def queries_following(world: World, slots: Integers) -> Integers:
 
 @kernel
 def unlink_focals(world: World, numbers: Integers) -> None:
+    """Take these queries out of the lists of their focal objects."""
     queries, first = world.queries, world.objects.first
     for q in numbers:
         for role in range(2):
@@ -226,6 +232,7 @@ def unlink_focals(world: World, numbers: Integers) -> None:
 def open_queries(
     world: World, numbers: Integers, partial: bool, changes: AnswerChanges, i: int, at: int
 ) -> tuple[int, int]:
+    """Begin these queries from the i-th on; the next to begin, and the next place in `changes`."""
     queries, objects = world.queries, world.objects
     for j in range(i, len(numbers)):
         q = numbers[j]
@@ -251,6 +258,7 @@ def open_queries(
 def close_queries(
     world: World, numbers: Integers, partial: bool, changes: AnswerChanges, i: int, at: int
 ) -> tuple[int, int]:
+    """End these queries from the i-th on; the next to end, and the next place in `changes`."""
     for j in range(i, len(numbers)):
         q = numbers[j]
         if at + most_of(world, q, 0.0, 0.0) > len(changes.event):

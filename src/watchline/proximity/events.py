@@ -140,6 +140,7 @@ def _most(world: World, events: Events, e: int, who: int) -> int:
 
 @leaf
 def most_of(world: World, q: int, x: float, y: float) -> int:
+    """How many changes one event of this query can cause at the most."""
     k = world.queries.k[q]
     return 2 * min(k, len(world.objects)) + 3 if k else most_of_range(world, q, x, y)
 

@@ -88,6 +88,7 @@ def _slice(x: float, begin: float, per: float, count: int) -> int:
 
 @leaf
 def cell_holding(frame: GridFrame, x: float, y: float) -> int:
+    """The cell that holds a point; the outermost cells hold what is beyond the frame."""
     column = _slice(x, frame.x, frame.per_x, frame.columns)
     return _slice(y, frame.y, frame.per_y, frame.rows) * frame.columns + column
 
@@ -104,6 +105,7 @@ def cells_between(frame: GridFrame, x1: float, y1: float, x2: float, y2: float) 
 
 
 def empty_lists(lists: int, blocks: int) -> CellLists:
+    """So many lists without items, and so many free blocks."""
     heads = np.zeros((lists + 1, 3), np.int32)
     heads[:, 0] = NONE
     heads[-1] = 0 if blocks else NONE, blocks, 0
@@ -166,6 +168,7 @@ def find(lists: CellLists, number: int, item: int) -> int:
 
 @outer_leaf
 def spare_blocks(lists: CellLists) -> int:
+    """How many blocks no list uses."""
     return lists.heads[len(lists.heads) - 1, 1]
 
 

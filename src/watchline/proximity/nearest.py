@@ -185,6 +185,7 @@ def _gather(world: World, q: int, x: float, y: float, cells: Any, within: float)
 
 @leaf
 def list_circle(world: World, q: int) -> None:
+    """List a kNN query in the cells of its circle, a little widened against rounding."""
     queries = world.queries
     x, y = queries.cx[q], queries.cy[q]
     wide = widened(math.sqrt(queries.reach[q]))
@@ -212,6 +213,7 @@ def begin_nearest(world: World, q: int) -> None:
 def open_nearest(
     world: World, changes: AnswerChanges, at: int, e: int, q: int, partial: bool
 ) -> int:
+    """Begin a kNN query; the next place in `changes`."""
     begin_nearest(world, q)
     _refer_all(world, q, MORE)
     if partial:
@@ -223,6 +225,7 @@ def open_nearest(
 def close_nearest(
     world: World, changes: AnswerChanges, at: int, e: int, q: int, state: int, partial: bool
 ) -> int:
+    """End a kNN query in this state; the next place in `changes`."""
     queries = world.queries
     if queries.state[q] == OPEN:
         at = _note_all(world, changes, at, e, q, REMOVE)

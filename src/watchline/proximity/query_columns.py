@@ -103,6 +103,7 @@ def all_moving(pieces: Sequence[Moving], stream: Stream) -> Moving:
 
 
 def object_type(stream: Stream) -> pa.DataType:
+    """Arrow's type of the stream's object ids."""
     return _ARROW[stream.object_type]
 
 

@@ -47,6 +47,7 @@ from watchline.proximity.tables import (
 
 @leaf
 def objects_in(world: World, cells: Any) -> int:
+    """How many objects these cells hold."""
     c1, c2, r1, r2 = cells
     n = 0
     for r in range(r1, r2 + 1):
@@ -77,6 +78,7 @@ def _regions(world: World, q: int) -> tuple[PlacedRegion, PlacedRegion]:
 def open_range(
     world: World, changes: AnswerChanges, at: int, e: int, q: int, x: float, y: float
 ) -> int:
+    """Begin a range query at its centre; the next place in `changes`."""
     set_region(world, q, x, y)
     world.queries.state[q] = OPEN
     span = cells_of_query(world, q)
@@ -100,6 +102,7 @@ def close_range(world: World, changes: AnswerChanges, at: int, e: int, q: int, s
 def move_range(
     world: World, changes: AnswerChanges, at: int, e: int, q: int, x: float, y: float
 ) -> int:
+    """Move a range query to its new centre; the next place in `changes`."""
     before, old_span = _regions(world, q), cells_of_query(world, q)
     set_region(world, q, x, y)
     after, span = _regions(world, q), cells_of_query(world, q)

@@ -146,8 +146,9 @@ class World(NamedTuple):
     # What nearest-neighbour queries know: slots, and squares of distances.
     slots: Small
     squares: Doubles
-    # Room for slots or numbers; a counter for marks, how many slots are in `dirty`, and the events
-    # of all calls before: with it a stamp of an earlier call is none of this one.
+    # `scratch` is room for slots or numbers. `counter` has three numbers: the last mark that was
+    # given, how many slots are in `dirty`, and the events of all earlier calls, which keep the
+    # stamps of two calls apart.
     scratch: Small
     counter: Integers
     dirty: Small
@@ -221,6 +222,7 @@ def around_box(region: PlacedRegion, x: float, y: float) -> bool:
 
 @leaf
 def in_region(region: PlacedRegion, x: float, y: float) -> bool:
+    """Whether a region holds a point, by the fixed formulas."""
     if region[0] == BOX:
         return (region[1] <= x) & (x < region[3]) & (region[2] <= y) & (y < region[4])
     dx, dy = x - region[5], y - region[6]
@@ -259,6 +261,7 @@ def admits(rows: Lines, i: int, number: int) -> bool:
 
 @leaf
 def is_focal(focal: Small, q: int, s: int) -> bool:
+    """Whether an object is a focal object of this query."""
     return (focal[q, 0] == s) | (focal[q, 1] == s)
 
 
@@ -266,6 +269,7 @@ def is_focal(focal: Small, q: int, s: int) -> bool:
 def note_change(
     objects: Table, changes: AnswerChanges, at: int, event: int, q: int, s: int, what: int
 ) -> int:
+    """Write one change of query q by object s; the next place."""
     changes.event[at], changes.query[at], changes.what[at] = event, q, np.int8(what)
     changes.row[at] = objects.row[s] if s >= 0 else -1
     return at + 1
@@ -354,6 +358,7 @@ def list_query(world: World, lists: CellLists, q: int, cells: Any) -> None:
 
 @leaf
 def unlist_query(world: World, lists: CellLists, q: int) -> None:
+    """Take a query out of the cells that list it."""
     span, level = world.span, np.int64(world.span[q, 4])
     if level == UNLISTED:
         return

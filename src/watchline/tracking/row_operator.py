@@ -155,7 +155,7 @@ class RowOperator:
         return self._operator.waiting()
 
     def changed_waits(self) -> dict[str, tuple[int, int] | None]:
-        """What became of queries that waited, or wait now; see the operator."""
+        """The queries whose waiting has changed since the last call; see the operator."""
         return self._operator.changed_waits()
 
     def _enter(
@@ -300,7 +300,7 @@ class RowOperator:
         return Memberships(changes.row, self._ids(changes.query))
 
     def _opened(self, rows: RowSource) -> TimelineWriter | None:
-        """The timeline, which begins now if the last one was finished."""
+        """The timeline of this batch; a new one if the last timeline has been handed out."""
         if self._sent.parts > 1 and self._writer is None:
             self._writer = TimelineWriter(self._operator, rows, self._sent.is_whole)
         return self._writer

@@ -31,7 +31,8 @@ MOST_REGIONS = 2**30
 FORM, LAST, BEFORE, AFTER, ODD, OPENS, CLOSES, COUNT = 3, 4, 8, 16, 32, 64, 128, 8
 MOST_EDGES = 2**24
 
-# Of a cell: its two lowest bits, then whether a list has cut entries, or a grid whole ones.
+# The word of a cell has one of these in its two lowest bits; the next bit says whether a list has
+# cut entries, or whether a grid has whole ones.
 EMPTY, ONE, LIST, GRID = 0, 1, 2, 3
 TAG, MORE, PLACE = 3, 4, 3
 # Of a grid: four bits tell how many cells, and its first word is at a multiple of 16.

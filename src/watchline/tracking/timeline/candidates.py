@@ -20,7 +20,7 @@ _NONE = -1
 
 
 class Candidates:
-    """The candidates of queries by their ids, and how many of them are in each query's answer.
+    """The candidates of all kNN queries, by query id, and the size of each query's answer.
 
     `answers` is the number of members of all answers.
     """

@@ -290,8 +290,9 @@ class _Scratch(NamedTuple):
 def _replay(
     began: _Records, records: _Records, lines: _Lines, rows: _Rows, sizes: Integers, room: int
 ) -> tuple[Integers, Integers]:
-    """Event, id, sign, object, row, whether the query starts: of each change. Id and row: of each
-    candidate afterwards. The sizes of answers are noted by id."""
+    """The columns of the changes (event, query, sign, object, row, and whether the query starts
+    there), then the query and the row of each candidate after the batch. The sizes of answers are
+    written in place, by query."""
     objects = rows.objects
     own = _Scratch(
         np.empty(room, np.int64),
