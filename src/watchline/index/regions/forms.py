@@ -43,6 +43,7 @@ def crosses(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> b
 
 @inner(error_model="numpy")
 def in_circle(x: float, y: float, cx: float, cy: float, radius: float) -> bool:
+    """Whether a circle holds a point, by the fixed formula."""
     dx, dy = x - cx, y - cy
     return dx * dx + dy * dy <= radius * radius
 

@@ -90,6 +90,7 @@ class Ground(NamedTuple):
 
 
 def clean_marks(bits: int) -> Marks:
+    """Marks of a grid of 2^bits cells a side, of which none is marked."""
     side = 1 << bits
     cells = side * side
     return Marks(

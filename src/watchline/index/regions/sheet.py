@@ -66,6 +66,7 @@ def _axis(low: float, high: float) -> tuple[float, float]:
 
 @leaf()
 def unit_of(start: float, scale: float, value: float) -> int:
+    """The unit along an axis that holds a value; the first and the last hold all beyond them."""
     scaled = (value - start) * scale
     if not scaled > 0.0:
         return 0
@@ -95,6 +96,7 @@ def column_of(sheet: Sheet, window: Window, x: float) -> int:
 
 @inner
 def row_of(sheet: Sheet, window: Window, y: float) -> int:
+    """The row of a window that holds y; -1 below it, and the number of rows above it."""
     row = (unit_of(sheet.bottom, sheet.up, y) - window.y) >> window.shift
     return max(-1, min(row, 1 << window.bits))
 
