@@ -114,13 +114,16 @@ class InProcess:
 
         try:
             self.interrupted(folder, stand_still_and_copy)
+            end_workers(self.jvm)
             if held.is_set():
-                shutil.rmtree(folder)
+                # A task that was cancelled may still write: what it leaves there is of no account.
+                gone = copy.with_name(f"{copy.name}-gone")
+                folder.rename(gone)
                 copy.rename(folder)
+                shutil.rmtree(gone, ignore_errors=True)
         finally:
             if held.is_set():
                 writing.release()
-        end_workers(self.jvm)
         return held.is_set()
 
 
