@@ -1,8 +1,8 @@
 """Conditions and static regions over columns: Arrow in, a NumPy mask out, no Python per row.
 
 Invariant: `holds(condition, columns)[i]` is True exactly where SQL's WHERE would keep row i. NULL
-and NaN have no value; an infinite number has one, but every comparison with it is unknown. Integers
-are compared as integers, also with floats.
+and NaN have no value; an infinite number has one, but every comparison with it is unknown, and so
+is whether it is inside a region. Integers are compared as integers, also with floats.
 
 Cost: one pass per atom.
 """
@@ -10,6 +10,7 @@ Cost: one pass per atom.
 from __future__ import annotations
 
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +25,15 @@ from watchline.model import (
     Circle,
     Compare,
     Condition,
+    Corridor,
     InRange,
+    Inside,
     IsNull,
     NoneOf,
     NotNull,
     OneOf,
-    Polygon,
     Query,
+    StaticRegion,
     Stream,
     Type,
 )
@@ -63,6 +66,8 @@ def holds(condition: Condition, columns: Columns) -> Mask:
 def _atom(atom: Atom, columns: Columns) -> Mask:
     if isinstance(atom, Compare):
         return _compare(atom, columns)
+    if isinstance(atom, Inside):
+        return _inside(atom, columns)
     attribute = atom.attribute
     if isinstance(atom, InRange):
         values, result = columns.values(attribute), columns.comparable(attribute)
@@ -80,6 +85,15 @@ def _atom(atom: Atom, columns: Columns) -> Mask:
         return among
     assert isinstance(atom, NoneOf)
     return columns.present(attribute) & ~among
+
+
+def _inside(atom: Inside, columns: Columns) -> Mask:
+    x, y = (columns.values(axis) for axis in atom.point)
+    inside = contains(atom.region, x, y)  # type: ignore[arg-type]
+    if not atom.negated:
+        return inside
+    known = [columns.comparable(axis) for axis in atom.point]
+    return known[0] & known[1] & ~inside
 
 
 def _compare(atom: Compare, columns: Columns) -> Mask:
@@ -117,15 +131,17 @@ def _signs_mixed(integers: Integers, doubles: Doubles) -> Integers:
 # --- regions
 
 
-def contains(region: Box | Circle | Polygon, x: Doubles, y: Doubles) -> Mask:
+def contains(region: StaticRegion, x: Doubles, y: Doubles) -> Mask:
     """Which points are inside a static region; NaN and infinities are in none."""
     finite = np.isfinite(x) & np.isfinite(y)
     if isinstance(region, Box):
         return finite & (region.x1 <= x) & (x < region.x2) & (region.y1 <= y) & (y < region.y2)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if isinstance(region, Circle):
             dx, dy = x - region.x, y - region.y
             return finite & (dx * dx + dy * dy <= region.radius * region.radius)
+        if isinstance(region, Corridor):
+            return finite & _near(region, x, y)
         inside = np.zeros(len(x), dtype=np.bool_)
         for ring in region.rings():
             for (ax, ay), (bx, by) in zip(ring, np.roll(ring, -1, axis=0), strict=True):
@@ -134,3 +150,19 @@ def contains(region: Box | Circle | Polygon, x: Doubles, y: Doubles) -> Mask:
                 xl, yl, xu, yu = (ax, ay, bx, by) if ay < by else (bx, by, ax, ay)
                 inside ^= (yl <= y) & (y < yu) & (x < xl + (y - yl) / (yu - yl) * (xu - xl))
         return finite & inside
+
+
+def _near(corridor: Corridor, x: Doubles, y: Doubles) -> Mask:
+    """Which points are near some segment: the formula of `index.regions.forms`, step by step."""
+    inside = np.zeros(len(x), dtype=np.bool_)
+    for path in corridor.paths():
+        for (ax, ay), (bx, by) in pairwise(path):
+            px, py, qx, qy, ex, ey = x - ax, y - ay, x - bx, y - by, bx - ax, by - ay
+            length, along = ex * ex + ey * ey, px * ex + py * ey
+            part = along / length
+            dx, dy = px - part * ex, py - part * ey
+            square = np.where(along >= length, qx * qx + qy * qy, dx * dx + dy * dy)
+            before = (along <= 0.0) | (length == 0.0)
+            square = np.where(before, px * px + py * py, square)
+            inside |= square <= corridor.reach * corridor.reach
+    return inside

@@ -247,7 +247,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price * 2 < 3
                                                 ^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE symbol LIKE 'I%'
-=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT; "symbol LIKE 'I%'" is none
+=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, INSIDE, AND, OR, NOT; "symbol LIKE 'I%'" is none
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE symbol LIKE 'I%'
                                                 ^^^^^^^^^^^^^^^^
@@ -337,7 +337,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 0, 1)
                                          ^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE SQUARE (0, 0, 1)
-=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'SQUARE'
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, found 'SQUARE'
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM cars INSIDE SQUARE (0, 0, 1)
                                                 ^^^^^^
@@ -385,7 +385,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'POLYGON ((0 0, 1 1))'
                                                         ^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'LINESTRING (0 0, 1 1)'
-=> QuerySyntaxError: expected a POLYGON or MULTIPOLYGON, found LINESTRING
+=> QuerySyntaxError: expected a POLYGON or MULTIPOLYGON, found LINESTRING: write INSIDE CORRIDOR '…' WITHIN distance
   at line 1, column 53:
     CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON 'LINESTRING (0 0, 1 1)'
                                                         ^^^^^^^^^^^^^^^^^^^^^^^
@@ -667,13 +667,13 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0, 0)
                                          ^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE (0, 0, 1, 2)
-=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'ELLIPSE'
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, found 'ELLIPSE'
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE (0, 0, 1, 2)
                                                 ^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE ('M', 17, 1, 2)
-=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'ELLIPSE'
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, found 'ELLIPSE'
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM cars INSIDE ELLIPSE ('M', 17, 1, 2)
                                                 ^^^^^^^
@@ -727,7 +727,7 @@ CREATE QUERY q AS SELECT * FROM ships INSIDE ('M', 17, 1, 1)
                                                        ^^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x kNN (2, 0, 0)
-=> QuerySyntaxError: a join takes no INSIDE and no kNN
+=> QuerySyntaxError: a join takes no INSIDE and no kNN: register a query of one stream for what is inside, or write the box as conditions such as a.x >= 1 AND a.x < 2
   at line 1, column 72:
     …Y q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x kNN (2, 0, 0)
                                                                  ^^^^^^^^^^^^^
@@ -1054,43 +1054,25 @@ CREATE QUERY q AS SELECT * FROM cars AS a AS b
                                               ^^
 ---
 CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; write NOT INSIDE, in the condition after WHERE
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
                                          ^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
                                          ^^^
 ---
-CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
-  at line 1, column 44:
-    CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE (0,0,1,1)
-                                               ^^^
----
 CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
                                                              ^^^
 ---
-CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE CIRCLE (0,0,1)
-=> QuerySyntaxError: expected a condition, found 'INSIDE'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
-  at line 1, column 62:
-    …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE CIRCLE (0,0,1)
-                                                                 ^^^^^^
----
-CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT INSIDE POLYGON 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
-=> QuerySyntaxError: expected a condition, found 'NOT'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
-  at line 1, column 62:
-    …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT INSIDE POLYGON 'POLYGON ((0 0, 1 0, 1 1, 0 0))'
-                                                                 ^^^
----
 CREATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' OR kNN (5, 0, 0))
-=> QuerySyntaxError: expected a condition, found 'kNN'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+=> QuerySyntaxError: expected a condition, found 'kNN'; kNN is a clause: it stands once, after the condition, without AND, OR or NOT
   at line 1, column 62:
     …REATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' OR kNN (5, 0, 0))
                                                                  ^^^
@@ -1474,7 +1456,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < $1
                                                         ^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE CASE WHEN price < 3 THEN TRUE ELSE FALSE END
-=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT; the function CASE is none
+=> QuerySyntaxError: expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, INSIDE, AND, OR, NOT; the function CASE is none
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM ticks WHERE CASE WHEN price < 3 THEN TRUE ELSE FALSE END
                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -1534,13 +1516,13 @@ CREATE QUERY q AS SELECT * FROM db.ticks
                                       ^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE
-=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, but the statement ends
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, but the statement ends
   at line 1, column 44:
     CREATE QUERY q AS SELECT * FROM cars INSIDE
                                                ^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE 0, 0, 1, 1
-=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found '0'
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, found '0'
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM cars INSIDE 0, 0, 1, 1
                                                 ^
@@ -1570,7 +1552,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', '17', 1, 1)
                                                       ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE BOX (0, 0, 1, 1)
-=> QuerySyntaxError: expected '(', CIRCLE or POLYGON after INSIDE, found 'BOX'
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, found 'BOX'
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM cars INSIDE BOX (0, 0, 1, 1)
                                                 ^^^
@@ -1690,7 +1672,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) INSIDE (2,2,3,3)
                                                           ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OR'; INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OR'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
                                                           ^^
@@ -1928,3 +1910,377 @@ CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0
   at line 1, column 80:
     … BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0 SECONDS
                                                                  ^^^^^^^^^
+---
+# INSIDE as a condition: where it stands, and what it takes.
+CREATE QUERY q AS SELECT * FROM cars WHERE x = INSIDE (0, 0, 1, 1)
+=> QuerySyntaxError: expected a value, found 'INSIDE'; INSIDE is a condition, for AND, OR and NOT
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x = INSIDE (0, 0, 1, 1)
+                                                   ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE (INSIDE (0, 0, 1, 1)) = TRUE
+=> QuerySyntaxError: INSIDE is no value: it is a condition, for AND, OR and NOT
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars WHERE (INSIDE (0, 0, 1, 1)) = TRUE
+                                                ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x BETWEEN 1 AND INSIDE (0, 0, 1, 1)
+=> QuerySyntaxError: INSIDE is no value: it is a condition, for AND, OR and NOT
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x BETWEEN 1 AND INSIDE (0, 0, 1, 1)
+                                                               ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x IN (1, INSIDE (0, 0, 1, 1))
+=> QuerySyntaxError: expected a value, found 'INSIDE'; INSIDE is a condition, for AND, OR and NOT
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x IN (1, INSIDE (0, 0, 1, 1))
+                                                        ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x IN (INSIDE (0, 0, 1, 1))
+=> QuerySyntaxError: INSIDE is no value: it is a condition, for AND, OR and NOT
+  at line 1, column 50:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x IN (INSIDE (0, 0, 1, 1))
+                                                     ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) IS NULL
+=> QuerySyntaxError: INSIDE is no value: it is a condition, for AND, OR and NOT
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) IS NULL
+                                               ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) IS TRUE
+=> QuerySyntaxError: INSIDE is no value: it is a condition, for AND, OR and NOT
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) IS TRUE
+                                               ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) = INSIDE (0, 0, 2, 2)
+=> QuerySyntaxError: expected a value, found 'INSIDE'; INSIDE is a condition, for AND, OR and NOT
+  at line 1, column 66:
+    …E QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) = INSIDE (0, 0, 2, 2)
+                                                                 ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE 1 + INSIDE (0, 0, 1, 1) > 3
+=> QuerySyntaxError: expected a value, found 'INSIDE'; INSIDE is a condition, for AND, OR and NOT
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cars WHERE 1 + INSIDE (0, 0, 1, 1) > 3
+                                                   ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE -INSIDE (0, 0, 1, 1)
+=> QuerySyntaxError: expected a value, found 'INSIDE'; INSIDE is a condition, for AND, OR and NOT
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars WHERE -INSIDE (0, 0, 1, 1)
+                                                ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (INSIDE (0, 0, 1, 1), 0, 1, 1)
+=> QuerySyntaxError: expected a constant
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (INSIDE (0, 0, 1, 1), 0, 1, 1)
+                                                       ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT INSIDE (0, 0, 1, 1) FROM cars
+=> QuerySyntaxError: expected a value, found 'INSIDE'; INSIDE is a condition, for AND, OR and NOT
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT INSIDE (0, 0, 1, 1) FROM cars
+                             ^^^^^^
+---
+CREATE QUERY q AS SELECT (INSIDE (0, 0, 1, 1)) FROM cars
+=> QuerySyntaxError: SELECT takes * or names of attributes
+  at line 1, column 26:
+    CREATE QUERY q AS SELECT (INSIDE (0, 0, 1, 1)) FROM cars
+                             ^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE ('M', 17, 1, 1)
+=> QuerySyntaxError: a region that moves is no condition: write it once, as a clause after the condition, without AND, OR or NOT
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE ('M', 17, 1, 1)
+                                               ^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' OR NOT INSIDE CIRCLE ('M', 17, 0.5)
+=> QuerySyntaxError: a region that moves is no condition: write it once, as a clause after the condition, without AND, OR or NOT
+  at line 1, column 65:
+    …TE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' OR NOT INSIDE CIRCLE ('M', 17, 0.5)
+                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kNN (3, 0, 0)
+=> QuerySyntaxError: expected a condition, found 'kNN'; kNN is a clause: it stands once, after the condition, without AND, OR or NOT
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE kNN (3, 0, 0)
+                                               ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT kNN (3, 0, 0)
+=> QuerySyntaxError: expected a condition, found 'kNN'; kNN is a clause: it stands once, after the condition, without AND, OR or NOT
+  at line 1, column 66:
+    …E QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT kNN (3, 0, 0)
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND OUTSIDE CIRCLE (0, 0, 1)
+=> QuerySyntaxError: expected a condition, found 'OUTSIDE'; write NOT INSIDE, in the condition after WHERE
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND OUTSIDE CIRCLE (0, 0, 1)
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE ELLIPSE (0, 0, 1, 2)
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, found 'ELLIPSE'
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE ELLIPSE (0, 0, 1, 2)
+                                                                 ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE BOX '0 0 1 1'
+=> QuerySyntaxError: expected '(', CIRCLE, POLYGON or CORRIDOR after INSIDE, found 'BOX'
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE BOX '0 0 1 1'
+                                                          ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE (0, 0, 1)
+=> QuerySyntaxError: expected INSIDE (x1, y1, x2, y2): 4 values, found 3
+  at line 1, column 62:
+    …REATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE (0, 0, 1)
+                                                                 ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' OR INSIDE CIRCLE (0, 0, -1)
+=> QuerySyntaxError: the radius of a circle must be greater than zero and finite, not -1.0
+  at line 1, column 61:
+    CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' OR INSIDE CIRCLE (0, 0, -1)
+                                                                ^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE NOT (INSIDE POLYGON 'POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))' OR speed > 3)
+=> QuerySyntaxError: the polygon crosses or overlaps itself near (0.5, 0.5): mend it (shapely's make_valid, PostGIS' ST_MakeValid)
+  at line 1, column 64:
+    …ATE QUERY q AS SELECT * FROM cars WHERE NOT (INSIDE POLYGON 'POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))' OR speed > 3)
+                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE POLYGON
+=> QuerySyntaxError: expected a polygon in quotes, as WKT or GeoJSON, but the statement ends
+  at line 1, column 76:
+    …AS SELECT * FROM cars WHERE kind = 'taxi' AND INSIDE POLYGON
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) AND
+=> QuerySyntaxError: expected a value after 'AND', but the statement ends
+  at line 1, column 67:
+    … QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) AND
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) INSIDE CIRCLE (0, 0, 1) INSIDE CIRCLE (0, 0, 2)
+=> QuerySyntaxError: INSIDE stands here a second time
+  at line 1, column 88:
+    …FROM cars WHERE INSIDE (0, 0, 1, 1) INSIDE CIRCLE (0, 0, 1) INSIDE CIRCLE (0, 0, 2)
+                                                                 ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) kind = 'taxi'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'kind'
+  at line 1, column 64:
+    …ATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) kind = 'taxi'
+                                                                 ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' INSIDE (0, 0, 1, 1) AND INSIDE CIRCLE (0, 0, 1)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AND'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
+  at line 1, column 78:
+    … SELECT * FROM cars WHERE kind = 'taxi' INSIDE (0, 0, 1, 1) AND INSIDE CIRCLE (0, 0, 1)
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' INSIDE (0, 0, 1, 1))
+=> QuerySyntaxError: expected ')', found 'INSIDE'
+  at line 1, column 59:
+    CREATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' INSIDE (0, 0, 1, 1))
+                                                              ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND speed > 3
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AND'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
+  at line 1, column 58:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND speed > 3
+                                                             ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND NOT kNN (3, 0, 0)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AND'; kNN is a clause: it stands once, after the condition, without AND, OR or NOT
+  at line 1, column 58:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND NOT kNN (3, 0, 0)
+                                                             ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) AND NOT INSIDE (1, 1, 0, 0)
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) AND NOT INSIDE (1, 1, 0, 0)
+                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE x IS NULL AND INSIDE CIRCLE (0, 0, 1)
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x IS NULL AND INSIDE CIRCLE (0, 0, 1)
+                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND NOT INSIDE (0, 0, 1, 1)
+=> QuerySyntaxError: INSIDE needs a place: stream 'ticks' was declared without POINT
+  at line 1, column 63:
+    …EATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND NOT INSIDE (0, 0, 1, 1)
+                                                                 ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x AND NOT INSIDE (0, 0, 1, 1)
+=> QuerySyntaxError: a join takes no INSIDE and no kNN: register a query of one stream for what is inside, or write the box as conditions such as a.x >= 1 AND a.x < 2
+  at line 1, column 80:
+    …ELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x AND NOT INSIDE (0, 0, 1, 1)
+                                                                 ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5] JOIN s [ROWS 5] ON INSIDE (0, 0, 1, 1)
+=> QuerySyntaxError: a join takes no INSIDE and no kNN: register a query of one stream for what is inside, or write the box as conditions such as a.x >= 1 AND a.x < 2
+  at line 1, column 63:
+    …EATE QUERY q AS SELECT * FROM r [ROWS 5] JOIN s [ROWS 5] ON INSIDE (0, 0, 1, 1)
+                                                                 ^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x INSIDE (0, 0, 1)
+=> QuerySyntaxError: a join takes no INSIDE and no kNN: register a query of one stream for what is inside, or write the box as conditions such as a.x >= 1 AND a.x < 2
+  at line 1, column 72:
+    …Y q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x INSIDE (0, 0, 1)
+                                                                 ^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) EMIT MATCHES FOR INTERVAL 2 HOURS
+=> QuerySyntaxError: EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning: end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES
+  at line 1, column 90:
+    …OM cars WHERE INSIDE (0, 0, 1, 1) EMIT MATCHES FOR INTERVAL 2 HOURS
+                                                                 ^^^^^^^
+---
+# Corridors.
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR
+=> QuerySyntaxError: expected a line in quotes, as WKT or GeoJSON, but the statement ends
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR
+                                                        ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR (0, 0, 1, 1)
+=> QuerySyntaxError: expected a line in quotes, as WKT or GeoJSON, found '('
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR (0, 0, 1, 1)
+                                                         ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)'
+=> QuerySyntaxError: expected WITHIN and a distance after the line, but the statement ends
+  at line 1, column 77:
+    …S SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)'
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' 0.5
+=> QuerySyntaxError: expected WITHIN and a distance after the line, found '0.5'
+  at line 1, column 78:
+    … SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' 0.5
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN
+=> QuerySyntaxError: expected a distance, but the statement ends
+  at line 1, column 84:
+    …T * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 0
+=> QuerySyntaxError: the distance of a corridor must be between 1e-140 and 1e+140, not 0.0
+  at line 1, column 85:
+    … * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 0
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN -1
+=> QuerySyntaxError: the distance of a corridor must be between 1e-140 and 1e+140, not -1.0
+  at line 1, column 85:
+    … * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN -1
+                                                                 ^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 1e200
+=> QuerySyntaxError: the distance of a corridor must be between 1e-140 and 1e+140, not 1e+200
+  at line 1, column 85:
+    … * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 1e200
+                                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN x
+=> QuerySyntaxError: expected a constant
+  at line 1, column 85:
+    … * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN x
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 'near'
+=> QuerySyntaxError: expected a number
+  at line 1, column 85:
+    … * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 'near'
+                                                                 ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 METERS
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'METERS'
+  at line 1, column 87:
+    … FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 METERS
+                                                                 ^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING EMPTY' WITHIN 1
+=> QuerySyntaxError: the line is empty: it needs two points or more
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING EMPTY' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0)' WITHIN 1
+=> QuerySyntaxError: expected a line as WKT or GeoJSON, as in 'LINESTRING (0 0, 1 1)'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0)' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, nan 1)' WITHIN 1
+=> QuerySyntaxError: the points of a corridor's line must be finite numbers
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, nan 1)' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1e200 1)' WITHIN 1
+=> QuerySyntaxError: the segments of a corridor must be between 1e-140 and 1e+140 long, or of no length
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1e200 1)' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1e-200 0)' WITHIN 1
+=> QuerySyntaxError: the segments of a corridor must be between 1e-140 and 1e+140 long, or of no length
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1e-200 0)' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'MULTILINESTRING ((1e308 0, 1e308 1), (-1e308 0, -1e308 1))' WITHIN 1
+=> QuerySyntaxError: the line is wider or higher than a DOUBLE can say
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'MULTILINESTRING ((1e308 0, 1e308 1), (-1e308 0, -1e308 1))'…
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'POLYGON ((0 0, 1 0, 1 1, 0 0))' WITHIN 1
+=> QuerySyntaxError: expected a LINESTRING or MULTILINESTRING, found POLYGON: write INSIDE POLYGON '…'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'POLYGON ((0 0, 1 0, 1 1, 0 0))' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'POINT (0 0)' WITHIN 1
+=> QuerySyntaxError: expected a LINESTRING or MULTILINESTRING, found POINT: write INSIDE CIRCLE (x, y, radius)
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'POINT (0 0)' WITHIN 1
+                                                         ^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'GEOMETRYCOLLECTION (LINESTRING (0 0, 1 1))' WITHIN 1
+=> QuerySyntaxError: expected a LINESTRING or MULTILINESTRING, found GEOMETRYCOLLECTION: register one query for each line
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'GEOMETRYCOLLECTION (LINESTRING (0 0, 1 1))' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR '{"type": "LineString"}' WITHIN 1
+=> QuerySyntaxError: expected a line as WKT or GeoJSON, as in 'LINESTRING (0 0, 1 1)'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR '{"type": "LineString"}' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'the high street' WITHIN 1
+=> QuerySyntaxError: expected a line as WKT or GeoJSON, as in 'LINESTRING (0 0, 1 1)'
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'the high street' WITHIN 1
+                                                         ^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' AND NOT INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 0
+=> QuerySyntaxError: the distance of a corridor must be between 1e-140 and 1e+140, not 0.0
+  at line 1, column 113:
+    …axi' AND NOT INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 0
+                                                                 ^
+---
+CREATE QUERY q AS SELECT * FROM ticks INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 1
+=> QuerySyntaxError: INSIDE needs a place: stream 'ticks' was declared without POINT
+  at line 1, column 39:
+    CREATE QUERY q AS SELECT * FROM ticks INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 1
+                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -18,6 +18,7 @@ from watchline.model import (
     Attribute,
     Compare,
     Conjunction,
+    Inside,
     Query,
     RangeWindow,
     Source,
@@ -141,6 +142,7 @@ def parted(
     sides: list[list[Atom]] = [[] for _ in sources]
     links = []
     for atom in conjunction.atoms:
+        assert not isinstance(atom, Inside)  # a join takes none
         if not isinstance(atom, Compare):
             sides[places[atom.attribute.alias]].append(atom)
         elif atom.left.alias == atom.right.alias:
@@ -167,5 +169,6 @@ def unaliased(atom: Atom) -> Atom:
     """An atom over the attributes of its stream."""
     if isinstance(atom, Compare):
         return Compare(bare(atom.left), bare(atom.right), atom.orders)
+    assert not isinstance(atom, Inside)
     changed = {name: getattr(atom, name) for name in atom.__slots__ if name != "attribute"}
     return type(atom)(bare(atom.attribute), **changed)

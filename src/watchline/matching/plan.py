@@ -13,8 +13,8 @@ these there are the fastest indexes. All others below a key share one part over 
 them asks about. A box does not look at the other axes; there its upper bound is NaN.
 
 What boxes cannot decide is the conjunction's *residue*, checked on candidates only: large sets, IS
-NULL, two attributes compared, circles, polygons, integers beyond 2^53. A circle or polygon also
-gives its bounding box to the axes. Residues that are alike are kept once.
+NULL, two attributes compared, regions, integers beyond 2^53. A region that holds the whole answer
+also gives its bounding box to the axes. Residues that are alike are kept once.
 
 A query that a row alone does not decide has a number in the plan, and no boxes: another engine
 answers it.
@@ -32,7 +32,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.kernels.arrays import Doubles, Integers, Small
-from watchline.model import INF, Atom, Attribute, Circle, Polygon, Query, Range
+from watchline.model import INF, Atom, Attribute, Circle, Query, Range, StaticRegion
 from watchline.rows import ValueIndex
 
 # Below this, float64 holds every integer, and rounding a larger row value cannot cross a bound.
@@ -46,7 +46,7 @@ class Residue:
     """What is left to check on a candidate: atoms, and a region over the stream's point."""
 
     atoms: tuple[Atom, ...] = ()
-    region: Circle | Polygon | None = None
+    region: StaticRegion | None = None
 
     def __bool__(self) -> bool:
         return bool(self.atoms) or self.region is not None

@@ -38,12 +38,14 @@ from watchline.model import (
     Box,
     Circle,
     Conjunction,
+    Corridor,
     Emit,
     InRange,
+    Inside,
     OneOf,
-    Polygon,
     Query,
     Range,
+    StaticRegion,
     Stream,
     Type,
 )
@@ -210,15 +212,18 @@ class PlanDraft:
         key = _key_of(alternative, self._stream)
         codes = self.coded(key.attribute, _key_values(key)) if key else [-1]
         sides, residual = self._split(alternative, key, limits.MAX_KEY_VALUES // len(codes))
-        region = query.region
-        if region is not None:
+        regions, residual = _regions_of(query, residual)
+        for region in regions:
             for attribute, bounds in zip(self._point, _bounding_box(region), strict=True):
                 [known] = sides.get(attribute, (Range(),))
                 lo, hi = max(known.lo, bounds.lo), min(known.hi, bounds.hi)
                 if not lo < hi:
                     return  # the condition excludes the region: this alternative is never true
                 sides[attribute] = (Range(lo, hi),)
-        left = Residue(tuple(residual), region if isinstance(region, (Circle, Polygon)) else None)
+        # A box is its sides. Of several other regions one is the residue's, the rest are atoms.
+        shapes = [region for region in regions if not isinstance(region, Box)]
+        residual += (Inside(shape, self._point) for shape in shapes[1:])  # type: ignore[arg-type]
+        left = Residue(tuple(residual), shapes[0] if shapes else None)
         axes = tuple(sorted(sides))
         below, *ranges = zip(*product(codes, *(sides[a] for a in axes)), strict=True)
         count = len(below)
@@ -453,6 +458,18 @@ def _longest(groups: list[_Group]) -> int:
     return int(np.unique(codes, return_counts=True)[1].max(initial=0))
 
 
+def _regions_of(query: Query, atoms: list[Atom]) -> tuple[list[StaticRegion], list[Atom]]:
+    """The regions that hold the whole answer, each once, and the atoms without these regions."""
+    held: list[StaticRegion] = [] if query.region is None else [query.region]  # type: ignore[list-item]
+    others: list[Atom] = []
+    for atom in atoms:
+        if isinstance(atom, Inside) and not atom.negated:
+            held.append(atom.region)
+        else:
+            others.append(atom)
+    return list(dict.fromkeys(held)), others
+
+
 def _key_values(key: InRange | OneOf) -> tuple[Any, ...]:
     return key.values if isinstance(key, OneOf) else (int(key.range.lo),)
 
@@ -464,7 +481,7 @@ def _widened(values: Range) -> Range:
     )
 
 
-def _bounding_box(region: Any) -> tuple[Range, Range]:
+def _bounding_box(region: StaticRegion) -> tuple[Range, Range]:
     """Float ranges that contain every point of a static region, rounding included."""
     if isinstance(region, Box):
         return Range(region.x1, region.x2), Range(region.y1, region.y2)
@@ -472,8 +489,11 @@ def _bounding_box(region: Any) -> tuple[Range, Range]:
         if region.radius * region.radius == INF:
             return Range(), Range()  # dx*dx <= inf holds everywhere
         return tuple(_around(c, region.radius) for c in (region.x, region.y))  # type: ignore[return-value]
-    corners = np.concatenate(list(region.rings()))
-    low, high = corners.min(axis=0), corners.max(axis=0)
+    if isinstance(region, Corridor):
+        corners, around = np.concatenate(list(region.paths())), region.reach
+    else:
+        corners, around = np.concatenate(list(region.rings())), 0.0
+    low, high = corners.min(axis=0) - around, corners.max(axis=0) + around
     return tuple(  # type: ignore[return-value]
         _padded(float(a), float(b)) for a, b in zip(low, high, strict=True)
     )

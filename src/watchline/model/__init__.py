@@ -1,13 +1,13 @@
 """The query model: what a registered stream or query *is*, whatever text it came from.
 
 Invariant: every value here is immutable, comparable, hashable, and its `repr` is a statement or a
-piece of one that parses back into an equal value. (`repr` shortens a `Query` or `Polygon` of more
+piece of one that parses back into an equal value. (`repr` shortens a `Query` or a region of more
 than a thousand characters, for people; its `sql` is always whole.) A constructor refuses what has
 no meaning, so a model that exists is a model that can run.
 
     text.py       how names, numbers, times and strings are written in SQL
     condition.py  types, half-open ranges, atoms, the disjunctive normal form
-    region.py     box, circle, polygon; bound to a focal object; k nearest neighbours
+    region.py     box, circle, polygon, corridor; bound to a focal object; k nearest neighbours
     retention.py  which objects of a stream are kept
     query.py      streams, windows, queries
 """
@@ -24,6 +24,7 @@ from watchline.model.condition import (
     Condition,
     Conjunction,
     InRange,
+    Inside,
     IsNull,
     NoneOf,
     NotNull,
@@ -39,6 +40,7 @@ from watchline.model.condition import (
     range_where,
 )
 from watchline.model.query import (
+    JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
     MAX_AHEAD,
@@ -51,8 +53,11 @@ from watchline.model.query import (
     Window,
 )
 from watchline.model.region import (
+    LONGEST,
+    SHORTEST,
     Box,
     Circle,
+    Corridor,
     Knn,
     MovingBox,
     MovingCircle,
@@ -60,6 +65,7 @@ from watchline.model.region import (
     ObjectId,
     Polygon,
     Region,
+    StaticRegion,
 )
 from watchline.model.retention import Keep, Retention, Shed
 from watchline.model.text import (
@@ -75,12 +81,15 @@ from watchline.model.text import (
 
 __all__ = [
     "INF",
+    "JOINS_HAVE_NO_PLACE",
+    "LONGEST",
     "MATCHES_ARE_NOT_SHED",
     "MATCHES_HAVE_NO_BIRTH",
     "MAX_AHEAD",
     "MAX_BIGINT",
     "MAX_DOUBLE",
     "MIN_BIGINT",
+    "SHORTEST",
     "TRUE",
     "UNIT_MICROSECONDS",
     "YEAR_1",
@@ -92,8 +101,10 @@ __all__ = [
     "Compare",
     "Condition",
     "Conjunction",
+    "Corridor",
     "Emit",
     "InRange",
+    "Inside",
     "IsNull",
     "Keep",
     "Knn",
@@ -113,6 +124,7 @@ __all__ = [
     "RowsWindow",
     "Shed",
     "Source",
+    "StaticRegion",
     "Stream",
     "Type",
     "Window",

@@ -1,10 +1,10 @@
 """Conditions: typed attributes, half-open ranges, atoms, and their disjunctive normal form.
 
 A condition is a tuple of `Conjunction`s, true when one of them is. A conjunction holds at most one
-atom per attribute and one comparison per pair of attributes, so it is a box over the ordered
-attributes, plus sets over the others, plus what needs refinement. Every atom but `IsNull` is false
-for a missing value, which makes SQL's three-valued WHERE come out right without a third value
-(docs/decisions/0002).
+atom per attribute, one comparison per pair of attributes and one atom per region, so it is a box
+over the ordered attributes, plus sets over the others, plus what needs refinement. Every atom but
+`IsNull` is false for a missing value, which makes SQL's three-valued WHERE come out right without a
+third value (docs/decisions/0002).
 
 Ranges are half-open everywhere. On DOUBLE attributes the bounds are float64; on BIGINT and
 TIMESTAMP (microseconds since 1970, UTC) they are exact integers. An infinite bound is no bound.
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Union
+from typing import Any, Union
 
 from watchline.errors import InvalidRange
-from watchline.model.text import name_sql, number_sql, scalar_sql, timestamp_sql
+from watchline.model.region import StaticRegion, region_sql
+from watchline.model.text import name_sql, number_sql, scalar_sql, shortened, timestamp_sql
 
 INF = math.inf
 MAX_DOUBLE = 1.7976931348623157e308
@@ -253,23 +254,57 @@ def compare(left: Attribute, op: str, right: Attribute) -> Compare | None:
     return Compare(left, right, orders)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Inside:
+    """The point of the stream is inside the region or, negated, outside of it.
+
+    Both ask for finite coordinates: NULL, NaN and infinities are neither inside nor outside.
+    """
+
+    region: StaticRegion
+    point: tuple[Attribute, Attribute]
+    negated: bool = False
+
+    def __repr__(self) -> str:
+        return shortened(self.sql)
+
+    @property
+    def sql(self) -> str:
+        """The atom with every vertex of its region."""
+        return f"NOT {region_sql(self.region)}" if self.negated else region_sql(self.region)
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Where the atom stands among those of other regions."""
+        parts = (getattr(self.region, field.name) for field in fields(self.region))
+        return (type(self.region).__name__, *parts)
+
+
 ValueAtom = Union[InRange, OneOf, NoneOf, IsNull, NotNull]
-Atom = Union[ValueAtom, Compare]
+Atom = Union[ValueAtom, Compare, Inside]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Conjunction:
-    """Atoms that must all hold, at most one per attribute and one per pair; none at all is TRUE."""
+    """Atoms that must all hold, at most one per attribute, pair or region; none at all is TRUE."""
 
     atoms: tuple[Atom, ...] = ()
 
     def __repr__(self) -> str:
         return " AND ".join(map(repr, self.atoms)) or "TRUE"
 
+    @property
+    def sql(self) -> str:
+        """The conjunction with every vertex of its regions."""
+        texts = (atom.sql if isinstance(atom, Inside) else repr(atom) for atom in self.atoms)
+        return " AND ".join(texts) or "TRUE"
+
     def attributes(self) -> Iterator[Attribute]:
         for atom in self.atoms:
             if isinstance(atom, Compare):
                 yield from (atom.left, atom.right)
+            elif isinstance(atom, Inside):
+                yield from atom.point
             else:
                 yield atom.attribute
 
@@ -284,11 +319,18 @@ def conjoin(a: Conjunction, b: Conjunction) -> Conjunction | None:
 
 
 def conjunction(atoms: Iterable[Atom]) -> Conjunction | None:
-    """All the atoms in canonical form: one per attribute or pair, sorted; None if contradictory."""
+    """All the atoms in canonical form: one per attribute, pair or region, sorted.
+
+    None if they contradict each other.
+    """
     values: dict[tuple[str, str], list[ValueAtom]] = {}
     pairs: dict[tuple[tuple[str, str], tuple[str, str]], Compare] = {}
+    regions: dict[StaticRegion, Inside] = {}
     for atom in atoms:
-        if isinstance(atom, Compare):
+        if isinstance(atom, Inside):
+            if regions.setdefault(atom.region, atom) != atom:
+                return None
+        elif isinstance(atom, Compare):
             pair = (atom.left.key, atom.right.key)
             orders = atom.orders & (pairs[pair].orders if pair in pairs else 7)
             if not orders:
@@ -299,14 +341,16 @@ def conjunction(atoms: Iterable[Atom]) -> Conjunction | None:
     merged = {key: _merged(same) for key, same in values.items()}
     if None in merged.values():
         return None
-    # A comparison already asks for a value on either side.
-    for key in {key for pair in pairs for key in pair}:
+    # A comparison already asks for a value on either side, and a region for both coordinates.
+    asked = {key for pair in pairs for key in pair}
+    for key in asked | {axis.key for inside in regions.values() for axis in inside.point}:
         if isinstance(merged.get(key), IsNull):
             return None
         if isinstance(merged.get(key), NotNull):
             del merged[key]
     kept = [atom for _, atom in sorted(merged.items(), key=lambda item: item[0]) if atom]
-    return Conjunction((*kept, *(pairs[pair] for pair in sorted(pairs))))
+    ordered = sorted(regions.values(), key=lambda inside: inside.order)
+    return Conjunction((*kept, *(pairs[pair] for pair in sorted(pairs)), *ordered))
 
 
 def _merged(atoms: list[ValueAtom]) -> ValueAtom | None:
@@ -329,8 +373,8 @@ def _merged(atoms: list[ValueAtom]) -> ValueAtom | None:
 
 
 def condition_sql(condition: Condition) -> str:
-    """A disjunction as SQL."""
-    texts = [repr(c) for c in condition]
+    """A disjunction as SQL, with every vertex of its regions."""
+    texts = [c.sql for c in condition]
     if len(texts) > 1:
         texts = [f"({text})" if " AND " in text else text for text in texts]
     return " OR ".join(texts)

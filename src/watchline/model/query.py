@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Union
 
 from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
-from watchline.model.condition import TRUE, Attribute, Condition, Type, condition_sql
+from watchline.model.condition import TRUE, Attribute, Condition, Inside, Type, condition_sql
 from watchline.model.region import (
     Knn,
     MovingBox,
@@ -182,6 +182,10 @@ class Source:
         return f"{text} {self.window!r}" if self.window else text
 
 
+JOINS_HAVE_NO_PLACE = (
+    "a join takes no INSIDE and no kNN: register a query of one stream for what is inside,"
+    " or write the box as conditions such as a.x >= 1 AND a.x < 2"
+)
 MATCHES_HAVE_NO_BIRTH = (
     "EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning:"
     " end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES"
@@ -231,8 +235,8 @@ class Query:
             raise InvalidQuery(MATCHES_HAVE_NO_BIRTH)
         if self.emit is Emit.MATCHES and self.accuracy:
             raise InvalidQuery(MATCHES_ARE_NOT_SHED, clause="ACCURACY")
-        if self.is_join and (self.region or self.knn):
-            raise InvalidQuery("a join takes no INSIDE and no kNN", clause="INSIDE")
+        if self.is_join and (self.region or self.knn or self.has_predicates):
+            raise InvalidQuery(JOINS_HAVE_NO_PLACE, clause="INSIDE")
         if self.is_join and self.emit is Emit.CHANGES:
             raise InvalidQuery(
                 "a join reports each pair once: it cannot EMIT CHANGES", clause="EMIT"
@@ -250,6 +254,11 @@ class Query:
     def stream(self) -> str:
         """The stream of a query that is not a join."""
         return self.sources[0].stream
+
+    @property
+    def has_predicates(self) -> bool:
+        """Whether INSIDE stands in the condition."""
+        return any(isinstance(atom, Inside) for c in self.where for atom in c.atoms)
 
     @property
     def focals(self) -> frozenset[ObjectId]:

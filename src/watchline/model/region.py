@@ -2,7 +2,7 @@
 
 All geometry is float64 in the fixed forms of docs/decisions/0003, so that every path through the
 product decides a point on a border the same way. `repr` is the clause of the statement; that of a
-polygon with very many vertices is shortened, and `region_sql` gives all of it.
+polygon or corridor with very many vertices is shortened, and `region_sql` gives all of it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from watchline.kernels.arrays import Doubles
 from watchline.model.text import number_sql, scalar_sql, shortened
 
 ObjectId = Union[int, str]
+
+# The least and the greatest length of a corridor's reach and segments: their squares are exact to
+# the last bits, neither zero nor infinite.
+SHORTEST, LONGEST = 1e-140, 1e140
 
 
 def _finite(what: str, *values: float) -> None:
@@ -106,8 +110,7 @@ class Polygon:
 
     def rings(self) -> Iterator[Doubles]:
         for part in self.parts:
-            for ring in part:
-                yield np.frombuffer(ring, dtype=np.float64).reshape(-1, 2)
+            yield from map(_points, part)
 
     @property
     def vertices(self) -> int:
@@ -125,17 +128,84 @@ class Polygon:
         return f"INSIDE POLYGON 'MULTIPOLYGON ({', '.join(f'({p})' for p in polygons)})'"
 
 
-def _ring_bytes(ring: npt.ArrayLike) -> bytes:
+@dataclass(frozen=True, slots=True, repr=False)
+class Corridor:
+    """What is at most `reach` from a line, or from one of several lines.
+
+    A line is the bytes of its float64 (x, y) pairs, like a ring of a polygon.
+    """
+
+    lines: tuple[bytes, ...]
+    reach: float
+
+    def __post_init__(self) -> None:
+        lengths = f"between {SHORTEST:g} and {LONGEST:g}"
+        if not SHORTEST <= self.reach <= LONGEST:
+            raise InvalidRange(
+                f"the distance of a corridor must be {lengths}, not {self.reach}", clause="WITHIN"
+            )
+        if not self.lines:
+            raise InvalidRange("a corridor needs a line")
+        for path in self.paths():
+            if len(path) < 2:
+                raise InvalidRange("the line of a corridor needs two points or more")
+            if not np.isfinite(path).all():
+                raise InvalidRange("the points of a corridor's line must be finite numbers")
+            with np.errstate(over="ignore"):
+                sides = np.abs(np.diff(path, axis=0)).max(axis=1)
+            if ((sides > 0) & ((sides < SHORTEST) | (sides > LONGEST))).any():
+                raise InvalidRange(
+                    f"the segments of a corridor must be {lengths} long, or of no length"
+                )
+
+    @classmethod
+    def of(cls, lines: Iterable[npt.ArrayLike], reach: float) -> Corridor:
+        """From the coordinates of each line."""
+        return cls(tuple(_array(line).tobytes() for line in lines), float(reach))
+
+    def paths(self) -> Iterator[Doubles]:
+        return map(_points, self.lines)
+
+    @property
+    def vertices(self) -> int:
+        return sum(len(line) // 16 for line in self.lines)
+
+    def __repr__(self) -> str:
+        return shortened(self.sql)
+
+    @property
+    def sql(self) -> str:
+        """The clause with every vertex."""
+        lines = [f"({_points_sql(path.tolist())})" for path in self.paths()]
+        text = f"LINESTRING {lines[0]}"
+        if len(lines) > 1:
+            text = f"MULTILINESTRING ({', '.join(lines)})"
+        return f"INSIDE CORRIDOR '{text}' WITHIN {number_sql(self.reach)}"
+
+
+def _points(line: bytes) -> Doubles:
+    return np.frombuffer(line, dtype=np.float64).reshape(-1, 2)
+
+
+def _array(points: npt.ArrayLike) -> Doubles:
     # Adding zero turns -0.0 into 0.0.
-    points = np.asarray(ring, dtype=np.float64).reshape(-1, 2) + 0.0
+    return np.asarray(points, dtype=np.float64).reshape(-1, 2) + 0.0
+
+
+def _ring_bytes(ring: npt.ArrayLike) -> bytes:
+    points = _array(ring)
     if len(points) > 1 and (points[0] == points[-1]).all():
         points = points[:-1]
     return points.tobytes()
 
 
 def _ring_sql(ring: bytes) -> str:
-    points = np.frombuffer(ring, dtype=np.float64).reshape(-1, 2).tolist()
-    return ", ".join(f"{number_sql(x)} {number_sql(y)}" for x, y in [*points, points[0]])
+    points = _points(ring).tolist()
+    return _points_sql([*points, points[0]])
+
+
+def _points_sql(points: list[list[float]]) -> str:
+    return ", ".join(f"{number_sql(x)} {number_sql(y)}" for x, y in points)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -207,7 +277,8 @@ def _at_least_one(k: int) -> None:
 
 def region_sql(region: Region) -> str:
     """The whole clause, however long."""
-    return region.sql if isinstance(region, Polygon) else repr(region)
+    return region.sql if isinstance(region, (Polygon, Corridor)) else repr(region)
 
 
-Region = Union[Box, Circle, Polygon, MovingBox, MovingCircle]
+StaticRegion = Union[Box, Circle, Polygon, Corridor]
+Region = Union[StaticRegion, MovingBox, MovingCircle]

@@ -11,15 +11,13 @@ import pyarrow as pa
 from watchline.kernels.arrays import Bytes, Doubles, Integers
 from watchline.model import (
     TRUE,
-    Box,
-    Circle,
     Condition,
     Knn,
     MovingBox,
     MovingCircle,
     MovingKnn,
-    Polygon,
     Query,
+    StaticRegion,
     Stream,
     Type,
 )
@@ -32,7 +30,7 @@ class Filter(NamedTuple):
     """What admits an object to an answer, wherever the focal objects are."""
 
     where: Condition
-    region: Box | Circle | Polygon | None
+    region: StaticRegion | None
 
 
 class Moving(NamedTuple):

@@ -5,8 +5,9 @@ grammar.py    our statements and clauses
 syntax.py     what they say, with places in the text
 bind.py       names, types, defaults: syntax to model
 where.py      WHERE to disjunctive normal form
+places.py     INSIDE and kNN
 constants.py  exact constant arithmetic
-geometry.py   WKT and GeoJSON polygons
+geometry.py   polygons and lines from WKT and GeoJSON
 """
 
 from __future__ import annotations

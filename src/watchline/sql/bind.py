@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TypeVar, Union
+from typing import Union
 
 from sqlglot import exp
 
-from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
+from watchline.errors import InvalidQuery
 from watchline.model import (
+    JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
     MAX_AHEAD,
-    MAX_BIGINT,
     TRUE,
     Attribute,
-    Box,
-    Circle,
     Compare,
     Condition,
     Conjunction,
     Emit,
-    Knn,
+    Inside,
     MovingBox,
     MovingCircle,
-    MovingKnn,
-    ObjectId,
     Query,
     RangeWindow,
-    Region,
     Retention,
     RowsWindow,
     Shed,
@@ -38,18 +32,17 @@ from watchline.model import (
     Stream,
     Type,
     Window,
-    nearest_double,
 )
 from watchline.names import hint, listing
-from watchline.sql.constants import Constant, constant, moment
-from watchline.sql.geometry import polygon
+from watchline.sql.constants import double, moment, whole
+from watchline.sql.places import bind_knn, bind_region
 from watchline.sql.syntax import (
     TOO_DEEP,
     DropSyntax,
     ExplainSyntax,
+    InsidePredicate,
     InsideSyntax,
     Interval,
-    KnnSyntax,
     Place,
     QuerySyntax,
     ShowSyntax,
@@ -57,6 +50,7 @@ from watchline.sql.syntax import (
     StreamSyntax,
     Syntax,
     Word,
+    built,
     place_of,
 )
 from watchline.sql.where import ConditionBinder
@@ -149,43 +143,6 @@ def _bind(syntax: Syntax, streams: Mapping[str, Stream]) -> Statement:
     return ExplainQuery(syntax.name.text)
 
 
-T = TypeVar("T")
-_NOWHERE: Mapping[str, Place | None] = {}
-
-
-def _at(place: Place, build: Callable[[], T], clauses: Mapping[str, Place | None] = _NOWHERE) -> T:
-    """Run a constructor of the model; what it refuses is refused at the clause, or at the place."""
-    try:
-        return build()
-    except (InvalidQuery, InvalidRange, UnknownAttribute) as error:
-        (clauses.get(error.clause) or place).refuse(str(error), error)
-
-
-def _constant(node: exp.Expr, around: Place) -> Constant:
-    value = constant(node, around)
-    if value is None:
-        place_of(node, around).refuse("expected a constant")
-    return value
-
-
-def _double(node: exp.Expr, around: Place) -> float:
-    value = _constant(node, around)
-    if not isinstance(value, Fraction):
-        place_of(node, around).refuse("expected a number")
-    return _at(place_of(node, around), lambda: nearest_double(value))
-
-
-def _whole(node: exp.Expr, around: Place, what: str, limit: int = 2**31 - 1) -> int:
-    value = _constant(node, around)
-    if (
-        not isinstance(value, Fraction)
-        or value.denominator != 1
-        or not -limit - 1 <= value <= limit
-    ):
-        place_of(node, around).refuse(f"{what} must be a whole number within ±{limit:,}")
-    return int(value)
-
-
 # --- streams
 
 
@@ -212,7 +169,7 @@ def _stream(syntax: StreamSyntax) -> Stream:
         "MAX OBJECTS": place_of(syntax.max_objects, syntax.place) if syntax.max_objects else None,
         "MAX BYTES": place_of(syntax.max_bytes, syntax.place) if syntax.max_bytes else None,
     }
-    return _at(
+    return built(
         syntax.place,
         lambda: Stream(
             name=syntax.name.text,
@@ -221,7 +178,7 @@ def _stream(syntax: StreamSyntax) -> Stream:
             time=syntax.time.text,  # type: ignore[union-attr]
             point=tuple(w.text for w in syntax.point) if syntax.point else None,  # type: ignore[arg-type]
             timeout=syntax.timeout.micros if syntax.timeout else None,
-            max_speed=None if speed is None else _double(speed, syntax.place),
+            max_speed=None if speed is None else double(speed, syntax.place),
             retention=_retention(syntax),
             max_ahead=_ahead(syntax.max_ahead),
         ),
@@ -247,13 +204,13 @@ def _retention(syntax: StreamSyntax) -> Retention | None:
                 raise InvalidQuery(f"{clause} goes with RETAIN SIGNIFICANT", clause=clause)
         return None
 
-    def whole(node: exp.Expr | None, clause: str) -> int | None:
-        return None if node is None else _whole(node, syntax.place, clause, 2**62)
+    def bound(node: exp.Expr | None, clause: str) -> int | None:
+        return None if node is None else whole(node, syntax.place, clause, 2**62)
 
     return Retention(
-        cache=None if syntax.cache is None else _double(syntax.cache, syntax.place),
-        max_objects=whole(syntax.max_objects, "MAX OBJECTS"),
-        max_bytes=whole(syntax.max_bytes, "MAX BYTES"),
+        cache=None if syntax.cache is None else double(syntax.cache, syntax.place),
+        max_objects=bound(syntax.max_objects, "MAX OBJECTS"),
+        max_bytes=bound(syntax.max_bytes, "MAX BYTES"),
         shed=Shed(syntax.shed.text) if syntax.shed else None,
     )
 
@@ -303,21 +260,23 @@ class _QueryBinder:
         syntax = self.syntax
         select = None if syntax.select is None else tuple(map(self._selected, syntax.select))
         where = self._where()
-        region = self._region(syntax.inside) if syntax.inside else None
-        knn = self._knn(syntax.knn) if syntax.knn else None
+        if self.is_join and (located := syntax.inside or syntax.knn):
+            located.place.refuse(JOINS_HAVE_NO_PLACE)
+        region = bind_region(syntax.inside, self.stream) if syntax.inside else None
+        knn = bind_knn(syntax.knn, self.stream) if syntax.knn else None
         if self.is_join and not syntax.cross:
             self._check_linked(where)
-        default = Emit.CHANGES if region or knn else Emit.MATCHES
+        # A predicate counts as it is written, also where it turns out to decide nothing.
+        asks_place = any(node.find(InsidePredicate) for node in syntax.conditions)
+        default = Emit.CHANGES if region or knn or asks_place else Emit.MATCHES
         emit = Emit(syntax.emit.text) if syntax.emit else default
         accuracy, until = syntax.accuracy, syntax.until
         self._check_effects(emit)
-        located = syntax.inside or syntax.knn
         clauses = {
-            "INSIDE": located.place if located else None,
             "ACCURACY": place_of(accuracy, self.place) if accuracy else None,
             "EMIT": syntax.emit.place if syntax.emit else None,
         }
-        return _at(
+        return built(
             self.place,
             lambda: Query(
                 id=syntax.name.text,
@@ -327,7 +286,7 @@ class _QueryBinder:
                 region=region,
                 knn=knn,
                 emit=emit,
-                accuracy=0.0 if accuracy is None else _double(accuracy, self.place),
+                accuracy=0.0 if accuracy is None else double(accuracy, self.place),
                 lifetime=syntax.lifetime.micros if syntax.lifetime else None,
                 until=None if until is None else moment(until.text, until.place).micros,
                 cross=syntax.cross,
@@ -351,8 +310,8 @@ class _QueryBinder:
         if syntax.range:
             window = RangeWindow(syntax.range.micros)
         elif syntax.rows:
-            rows = _whole(syntax.rows, place, "the number of ROWS")
-            window = _at(place, lambda: RowsWindow(rows))
+            rows = whole(syntax.rows, place, "the number of ROWS")
+            window = built(place, lambda: RowsWindow(rows))
         if self.is_join and window is None:
             place.refuse(
                 f"a joined stream needs a window: {syntax.stream.text} [RANGE 60 SECONDS]"
@@ -400,7 +359,22 @@ class _QueryBinder:
     def _where(self) -> Condition:
         if not self.syntax.conditions:
             return (TRUE,)
-        return ConditionBinder(self.attribute, self.place).bind(self.syntax.conditions)
+        binder = ConditionBinder(self.attribute, self._inside, self.place)
+        return binder.bind(self.syntax.conditions)
+
+    def _inside(self, syntax: InsideSyntax, negated: bool) -> Inside:
+        """The atom of a region that stands in the condition."""
+        if self.is_join:
+            syntax.place.refuse(JOINS_HAVE_NO_PLACE)
+        region = bind_region(syntax, self.stream)
+        if isinstance(region, (MovingBox, MovingCircle)):
+            syntax.place.refuse(
+                "a region that moves is no condition: write it once, as a clause after the"
+                " condition, without AND, OR or NOT"
+            )
+        assert self.stream.point
+        x, y = map(self.stream.attribute, self.stream.point)
+        return Inside(region, (x, y), negated)
 
     def _check_linked(self, where: Condition) -> None:
         """In every alternative, comparisons must lead from each source to each other one."""
@@ -413,85 +387,6 @@ class _QueryBinder:
                     f"no condition links {listing(map(repr, sorted(missing)))} with {first!r}"
                     f" in: {alternative!r}; write CROSS JOIN if every pair is meant"
                 )
-
-    # --- regions
-
-    def _region(self, syntax: InsideSyntax) -> Region:
-        self._needs_point("INSIDE", syntax.place)
-        if syntax.shape == "POLYGON":
-            assert syntax.polygon
-            return polygon(syntax.polygon)
-        arguments = syntax.arguments
-        if self._is_moving(arguments, syntax.place):
-            names = ("width", "height") if syntax.shape == "BOX" else ("radius",)
-            focal, sizes = self._focal_and_sizes(syntax, names)
-            build = MovingBox if syntax.shape == "BOX" else MovingCircle
-            return _at(syntax.place, lambda: build(focal, *sizes))
-        if syntax.shape == "BOX":
-            x1, y1, x2, y2 = self._doubles(syntax.place, arguments, "INSIDE (x1, y1, x2, y2)", 4)
-            return _at(syntax.place, lambda: Box(x1, y1, x2, y2))
-        x, y, r = self._doubles(syntax.place, arguments, "INSIDE CIRCLE (x, y, radius)", 3)
-        return _at(syntax.place, lambda: Circle(x, y, r))
-
-    def _focal_and_sizes(
-        self, syntax: InsideSyntax, names: tuple[str, ...]
-    ) -> tuple[ObjectId, list[float]]:
-        shape = "CIRCLE " if syntax.shape == "CIRCLE" else ""
-        form = f"INSIDE {shape}('M', object id, {', '.join(names)})"
-        self._check_count(syntax.place, syntax.arguments, form, 2 + len(names))
-        focal = self._focal(syntax.arguments[1], syntax.place)
-        return focal, [_double(a, syntax.place) for a in syntax.arguments[2:]]
-
-    def _knn(self, syntax: KnnSyntax) -> Knn | MovingKnn:
-        self._needs_point("kNN", syntax.place)
-        arguments = syntax.arguments
-        if self._is_moving(arguments, syntax.place):
-            self._check_count(syntax.place, arguments, "kNN ('M', k, object id)", 3)
-            k = _whole(arguments[1], syntax.place, "k")
-            focal = self._focal(arguments[2], syntax.place)
-            return _at(syntax.place, lambda: MovingKnn(k, focal))
-        self._check_count(syntax.place, arguments, "kNN (k, x, y)", 3)
-        k = _whole(arguments[0], syntax.place, "k")
-        x, y = (_double(a, syntax.place) for a in arguments[1:])
-        return _at(syntax.place, lambda: Knn(k, x, y))
-
-    def _needs_point(self, clause: str, place: Place) -> None:
-        if not self.is_join and self.stream.point is None:
-            place.refuse(
-                f"{clause} needs a place: stream {self.stream.name!r} was declared without POINT"
-            )
-
-    def _is_moving(self, arguments: list[exp.Expr], place: Place) -> bool:
-        first = constant(arguments[0], place)
-        if not isinstance(first, str):
-            return False
-        if first.upper() != "M":
-            place_of(arguments[0], place).refuse(
-                f"expected 'M' (moves with an object) or a number, found {first[:40]!r}"
-            )
-        return True
-
-    def _focal(self, node: exp.Expr, place: Place) -> ObjectId:
-        value = _constant(node, place)
-        name, of = self.stream.object, self.stream.object_type
-        if of is Type.STRING:
-            if not isinstance(value, str):
-                place_of(node, place).refuse(
-                    f"object ids are STRING here ({name!r}): expected a string in '…'"
-                )
-            return value
-        return _whole(node, place, f"an object id ({name!r} is BIGINT)", MAX_BIGINT)
-
-    def _doubles(
-        self, place: Place, arguments: list[exp.Expr], form: str, count: int
-    ) -> list[float]:
-        self._check_count(place, arguments, form, count)
-        return [_double(a, place) for a in arguments]
-
-    @staticmethod
-    def _check_count(place: Place, arguments: list[exp.Expr], form: str, count: int) -> None:
-        if len(arguments) != count:
-            place.refuse(f"expected {form}: {count} values, found {len(arguments)}")
 
 
 def _has(stream: Stream, name: str) -> bool:

@@ -17,8 +17,8 @@ from typing import Union
 
 from sqlglot import exp
 
-from watchline.model import YEAR_1, YEAR_9999, micros_of
-from watchline.sql.syntax import Place, place_of
+from watchline.model import YEAR_1, YEAR_9999, micros_of, nearest_double
+from watchline.sql.syntax import Place, built, place_of
 
 # Beyond float64 in either direction by a good margin; more would only let a text cost time.
 MAX_EXPONENT = 400
@@ -69,6 +69,34 @@ def constant(node: exp.Expr, around: Place) -> Constant | None:
         value = constant(node.this, around)
         return moment(value, place_of(node, around)) if isinstance(value, str) else None
     return None
+
+
+def given(node: exp.Expr, around: Place) -> Constant:
+    """The value of an expression that must be constant."""
+    value = constant(node, around)
+    if value is None:
+        place_of(node, around).refuse("expected a constant")
+    return value
+
+
+def double(node: exp.Expr, around: Place) -> float:
+    """The float64 nearest to a constant, which must be a number."""
+    value = given(node, around)
+    if not isinstance(value, Fraction):
+        place_of(node, around).refuse("expected a number")
+    return built(place_of(node, around), lambda: nearest_double(value))
+
+
+def whole(node: exp.Expr, around: Place, what: str, limit: int = 2**31 - 1) -> int:
+    """A constant that must be a whole number; `what` says in errors what it is."""
+    value = given(node, around)
+    if (
+        not isinstance(value, Fraction)
+        or value.denominator != 1
+        or not -limit - 1 <= value <= limit
+    ):
+        place_of(node, around).refuse(f"{what} must be a whole number within ±{limit:,}")
+    return int(value)
 
 
 _TIME = re.compile(

@@ -17,7 +17,7 @@ from sqlglot import Dialect, ParseError, Token, TokenType, exp
 from sqlglot.errors import TokenError
 
 from watchline.errors import QuerySyntaxError
-from watchline.sql.grammar import BESIDE_WHERE, Grammar
+from watchline.sql.grammar import Grammar
 from watchline.sql.syntax import TOO_DEEP, Syntax
 
 # Operators that have a value on their left.
@@ -103,13 +103,12 @@ class Watchline(Dialect):
             return items
 
         def _parse_unary(self) -> Any:
-            """An operand; a region or kNN is none, and sqlglot would take it for a function."""
+            """An operand, or INSIDE, which sqlglot would take for a function."""
             first = self._curr
             if first and first.token_type in _BINARY:
                 self.expected("a value")
-            if Grammar(self).at_region():
-                self.expected("a condition", f"; {BESIDE_WHERE}")
-            return self._spanning(first, super()._parse_unary())
+            inside = Grammar(self).predicate()
+            return inside or self._spanning(first, super()._parse_unary())
 
         def _parse_range(self, this: Any = None, parse_is: bool = False) -> Any:
             return self._spanning(self._curr, super()._parse_range(this, parse_is))

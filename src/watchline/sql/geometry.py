@@ -1,4 +1,4 @@
-"""Polygons from WKT or GeoJSON, checked by GEOS.
+"""Polygons and lines from WKT or GeoJSON, checked by GEOS.
 
 Refused: what is empty, has too many vertices, is not finite, or crosses itself. Rings that only
 touch, themselves or each other, are kept though GEOS calls some of them invalid: real district maps
@@ -8,51 +8,100 @@ have such rings, and even-odd counting gives them one clear inside.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchline.errors import InvalidRange
 from watchline.kernels.arrays import Doubles, Integers
-from watchline.model import Polygon
-from watchline.sql.syntax import Word
+from watchline.model import Corridor, Polygon
+from watchline.sql.syntax import Place, Word, built
 
 MAX_VERTICES = 10_000
 # Neighbouring edges meet, so some pairs of edges per vertex are normal; a scribble has thousands.
 MAX_PAIRS_PER_VERTEX = 40
 
 
+class _Kind(NamedTuple):
+    """What a quoted text must describe, in words for errors."""
+
+    noun: str
+    types: tuple[str, str]
+    example: str
+    least: str
+
+
+_POLYGON = _Kind(
+    "polygon",
+    ("POLYGON", "MULTIPOLYGON"),
+    "POLYGON ((0 0, 1 0, 1 1, 0 0))",
+    "three corners or more",
+)
+_LINE = _Kind(
+    "line",
+    ("LINESTRING", "MULTILINESTRING"),
+    "LINESTRING (0 0, 1 1)",
+    "two points or more",
+)
+# The clause that takes geometries of these types.
+_CLAUSES = {
+    **dict.fromkeys(_POLYGON.types, "INSIDE POLYGON '…'"),
+    **dict.fromkeys(_LINE.types, "INSIDE CORRIDOR '…' WITHIN distance"),
+    "POINT": "INSIDE CIRCLE (x, y, radius)",
+}
+
+
 def polygon(word: Word) -> Polygon:
     """The polygon that the quoted text describes; refused at the text's place if it is none."""
     import shapely  # a tenth of a second: only for those who use polygons
 
-    geometry = _read(word)
-    if geometry.geom_type not in ("Polygon", "MultiPolygon"):
-        found = geometry.geom_type.upper()
-        remedy = ": register one query for each polygon" if "COLLECTION" in found else ""
-        word.place.refuse(f"expected a POLYGON or MULTIPOLYGON, found {found}{remedy}")
-    if geometry.is_empty:
-        word.place.refuse("the polygon is empty: it needs three corners or more")
-    count = shapely.get_num_coordinates(geometry)
-    if count > MAX_VERTICES:
-        word.place.refuse(
-            f"the polygon has {count:,} vertices; the limit is {MAX_VERTICES:,}:"
-            " simplify it (shapely's simplify, PostGIS' ST_Simplify) or split it"
-        )
+    geometry = _geometry(word, _POLYGON)
     polygons = getattr(geometry, "geoms", [geometry])
     parts = [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
-    try:
-        region = Polygon.of(parts)
-    except InvalidRange as error:
-        word.place.refuse(str(error), error)
-    _check_extent(region, word)
+    region = built(word.place, lambda: Polygon.of(parts))
+    _check_extent(np.concatenate(list(region.rings())), word, _POLYGON)
     problem = None if geometry.is_valid else crossing_of(region, shapely.is_valid_reason(geometry))
     if problem:
         word.place.refuse(problem)
     return region
 
 
-def _read(word: Word) -> Any:
+def corridor(word: Word, reach: float, within: Place) -> Corridor:
+    """What is at most `reach` from the line that the quoted text describes.
+
+    A mistake is refused at the text's place, a wrong distance at its own, `within`.
+    """
+    import shapely
+
+    geometry = _geometry(word, _LINE)
+    lines = [shapely.get_coordinates(line) for line in getattr(geometry, "geoms", [geometry])]
+    region = built(word.place, lambda: Corridor.of(lines, reach), {"WITHIN": within})
+    _check_extent(np.concatenate(list(region.paths())), word, _LINE)
+    return region
+
+
+def _geometry(word: Word, kind: _Kind) -> Any:
+    """The geometry in the text, of this kind, with some vertices and not too many."""
+    import shapely
+
+    geometry = _read(word, kind)
+    found = geometry.geom_type.upper()
+    if found not in kind.types:
+        remedy = f": register one query for each {kind.noun}" if "COLLECTION" in found else ""
+        if found in _CLAUSES:
+            remedy = f": write {_CLAUSES[found]}"
+        word.place.refuse(f"expected a {' or '.join(kind.types)}, found {found}{remedy}")
+    if geometry.is_empty:
+        word.place.refuse(f"the {kind.noun} is empty: it needs {kind.least}")
+    count = shapely.get_num_coordinates(geometry)
+    if count > MAX_VERTICES:
+        word.place.refuse(
+            f"the {kind.noun} has {count:,} vertices; the limit is {MAX_VERTICES:,}:"
+            " simplify it (shapely's simplify, PostGIS' ST_Simplify) or split it"
+        )
+    return geometry
+
+
+def _read(word: Word, kind: _Kind) -> Any:
     import shapely
 
     text = word.text.strip()
@@ -68,7 +117,7 @@ def _read(word: Word) -> Any:
         if "closed" in str(error):
             word.place.refuse("a ring of the polygon does not end where it starts", error)
         word.place.refuse(
-            "expected a polygon as WKT or GeoJSON, as in 'POLYGON ((0 0, 1 0, 1 1, 0 0))'", error
+            f"expected a {kind.noun} as WKT or GeoJSON, as in '{kind.example}'", error
         )
 
 
@@ -79,13 +128,12 @@ def _bare_geometry(value: object) -> object:
     return value
 
 
-def _check_extent(region: Polygon, word: Word) -> None:
-    coordinates = np.concatenate(list(region.rings()))
+def _check_extent(coordinates: Doubles, word: Word, kind: _Kind) -> None:
     with np.errstate(over="ignore"):
         extent = coordinates.max(axis=0) - coordinates.min(axis=0)
     if not np.isfinite(extent).all():
-        word.place.refuse("the polygon is wider or higher than a DOUBLE can say")
-    if not extent.all():
+        word.place.refuse(f"the {kind.noun} is wider or higher than a DOUBLE can say")
+    if kind is _POLYGON and not extent.all():
         word.place.refuse("the polygon has no area: all its corners lie on one line")
 
 

@@ -20,6 +20,7 @@ from watchline.names import keyword, listing
 from watchline.sql.syntax import (
     DropSyntax,
     ExplainSyntax,
+    InsidePredicate,
     InsideSyntax,
     Interval,
     KnnSyntax,
@@ -35,9 +36,14 @@ from watchline.sql.syntax import (
 MAX_INTERVAL = 2**62
 # Words that begin what may follow a stream in FROM: none of them is its alias without AS.
 _AFTER_SOURCE = "WHERE INSIDE KNN FOR UNTIL ACCURACY EMIT CROSS JOIN INNER ON".split()
-BESIDE_WHERE = (
-    "INSIDE and kNN are clauses: each stands once, after the condition, without AND, OR or NOT"
-)
+# Words after which INSIDE is a condition; after a complete condition it is a clause.
+_BEFORE_CONDITION = ("WHERE", "ON", "AND", "OR", "NOT", "(")
+_SHAPES = ("CIRCLE", "POLYGON", "CORRIDOR")
+_IN_CONDITION = "; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)"
+_INSTEAD = {
+    "OUTSIDE": "; write NOT INSIDE, in the condition after WHERE",
+    "KNN": "; kNN is a clause: it stands once, after the condition, without AND, OR or NOT",
+}
 
 
 class Grammar:
@@ -234,10 +240,17 @@ class Grammar:
         first = self.p._prev
         if self._take("POLYGON"):
             polygon = self._string("a polygon in quotes, as WKT or GeoJSON")
-            return InsideSyntax("POLYGON", self._since(first), polygon=polygon)
+            return InsideSyntax("POLYGON", self._since(first), geometry=polygon)
+        if self._take("CORRIDOR"):
+            line = self._string("a line in quotes, as WKT or GeoJSON")
+            if not self._take("WITHIN"):
+                self._expected("WITHIN and a distance after the line")
+            within = self._operand("a distance")
+            place = self._since(first)
+            return InsideSyntax("CORRIDOR", place, geometry=line, within=within)
         shape = "CIRCLE" if self._take("CIRCLE") else "BOX"
         if not self._at("("):
-            self._expected("'(', CIRCLE or POLYGON after INSIDE")
+            self._expected("'(', CIRCLE, POLYGON or CORRIDOR after INSIDE")
         arguments = self._list(lambda: self._operand("a number"))
         return InsideSyntax(shape, self._since(first), arguments)
 
@@ -270,19 +283,70 @@ class Grammar:
         """Refuse what comes next, where one of these words or the end of the statement might."""
         ahead = [token.text for token in self.p._tokens[self.p._index : self.p._index + 2]]
         near = keyword(ahead[0], words) or keyword(" ".join(ahead), filter(_has_blank, words))
-        remark = f"; {BESIDE_WHERE}" if self.at_region() else near or otherwise
+        remark = near or otherwise
+        if "INSIDE" in words:
+            remark = self._about_region() or remark
         if self._at("WHERE"):
             remark = "; WHERE stands once, directly after FROM"
         self._expected(listing([*words, "the end of the statement"]), remark)
 
-    def at_region(self) -> bool:
-        """Whether a region, its opposite (which there is not), or kNN comes next."""
-        ahead = self.p._tokens[self.p._index : self.p._index + 4]
-        while ahead and any(self._is(ahead[0], word) for word in ("AND", "OR", "NOT")):
-            ahead = ahead[1:]
-        if len(ahead) < 2 or not any(self._is(ahead[0], w) for w in ("INSIDE", "OUTSIDE", "KNN")):
-            return False
-        return any(self._is(ahead[1], word) for word in ("(", "CIRCLE", "POLYGON"))
+    # --- INSIDE as a condition
+
+    def predicate(self) -> InsidePredicate | None:
+        """INSIDE where a condition may begin, if it comes next; None if another operand does.
+
+        The parser of expressions calls this before each operand. What only looks like a condition,
+        kNN and OUTSIDE, is refused.
+        """
+        word = self._region_ahead()
+        begins = any(self._is(self.p._prev, before) for before in _BEFORE_CONDITION)
+        if word is None and begins and self._at_unknown_shape():
+            word = "INSIDE"
+        if word is None:
+            return None
+        if word == "INSIDE" and begins:
+            self._take("INSIDE")
+            inside = self._inside()
+            node = InsidePredicate(this=inside)
+            node.meta.update(start=inside.place.start, end=inside.place.end - 1)
+            return node
+        if word == "INSIDE":
+            self._expected("a value", "; INSIDE is a condition, for AND, OR and NOT")
+        self._expected("a condition", _INSTEAD[word])
+
+    def _about_region(self) -> str | None:
+        """A remedy where a clause might stand and INSIDE or kNN with AND, OR or NOT does."""
+        skipped = 0
+        while any(self._is(self._ahead_by(skipped), word) for word in ("AND", "OR", "NOT")):
+            skipped += 1
+        word = self._region_ahead(skipped)
+        if word in _INSTEAD:
+            return _INSTEAD[word]
+        joined = self._at("AND") or self._at("OR")
+        return _IN_CONDITION if joined or (word and skipped) else None
+
+    def _region_ahead(self, skipped: int = 0) -> str | None:
+        """INSIDE, OUTSIDE (which there is not) or KNN, if it comes next with a region behind."""
+        first, second = self._ahead_by(skipped), self._ahead_by(skipped + 1)
+        for word in ("INSIDE", "OUTSIDE", "KNN"):
+            if self._is(first, word) and any(self._is(second, s) for s in ("(", *_SHAPES)):
+                return word
+        return None
+
+    def _at_unknown_shape(self) -> bool:
+        """Whether `INSIDE ELLIPSE (` or the like comes next, rather than an attribute `inside`."""
+        shape, behind = self._ahead_by(1), self._ahead_by(2)
+        return (
+            self._at("INSIDE")
+            and bool(shape and behind)
+            and shape.token_type is TokenType.VAR  # type: ignore[union-attr]
+            and shape.text.upper() not in _AFTER_SOURCE  # type: ignore[union-attr]
+            and (self._is(behind, "(") or behind.token_type is TokenType.STRING)  # type: ignore[union-attr]
+        )
+
+    def _ahead_by(self, count: int) -> Token | None:
+        at = self.p._index + count
+        return self.p._tokens[at] if at < len(self.p._tokens) else None
 
     def _condition(self) -> exp.Expr:
         return self._expression(self.p._parse_disjunction, "a condition")

@@ -6,12 +6,13 @@ characters in the text, so that an error found at any stage can point at its cau
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn, Union
+from typing import Any, ClassVar, NoReturn, TypeVar, Union
 
 from sqlglot import exp
 
-from watchline.errors import QuerySyntaxError
+from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError, UnknownAttribute
 
 TOO_DEEP = "the statement nests too deeply: flatten its parentheses, NOTs or sums"
 
@@ -36,6 +37,20 @@ def place_of(node: exp.Expr, fallback: Place) -> Place:
     if not spans:
         return fallback
     return Place(fallback.text, min(s for s, _ in spans), max(e for _, e in spans))
+
+
+T = TypeVar("T")
+_NOWHERE: Mapping[str, Place | None] = {}
+
+
+def built(
+    place: Place, build: Callable[[], T], clauses: Mapping[str, Place | None] = _NOWHERE
+) -> T:
+    """Run a constructor of the model; what it refuses is refused at the clause, or at the place."""
+    try:
+        return build()
+    except (InvalidQuery, InvalidRange, UnknownAttribute) as error:
+        (clauses.get(error.clause) or place).refuse(str(error), error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +104,22 @@ class SourceSyntax:
 
 @dataclass(slots=True)
 class InsideSyntax:
-    """`INSIDE [CIRCLE] (…)` or `INSIDE POLYGON '…'`; `shape` is BOX, CIRCLE or POLYGON."""
+    """`INSIDE [CIRCLE] (…)`, `INSIDE POLYGON '…'` or `INSIDE CORRIDOR '…' WITHIN d`.
+
+    `shape` is BOX, CIRCLE, POLYGON or CORRIDOR.
+    """
 
     shape: str
     place: Place
     arguments: list[exp.Expr] = field(default_factory=list)
-    polygon: Word | None = None
+    geometry: Word | None = None
+    within: exp.Expr | None = None
+
+
+class InsidePredicate(exp.Expression):
+    """INSIDE as a condition among sqlglot's expressions; `this` is an `InsideSyntax`."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True}
 
 
 @dataclass(slots=True)

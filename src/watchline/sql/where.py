@@ -23,6 +23,7 @@ from watchline.model import (
     Attribute,
     Condition,
     Conjunction,
+    Inside,
     IsNull,
     NoneOf,
     NotNull,
@@ -36,7 +37,7 @@ from watchline.model import (
     range_where,
 )
 from watchline.sql.constants import ARITHMETIC, Constant, Moment, Null, constant, moment
-from watchline.sql.syntax import Place, place_of
+from watchline.sql.syntax import InsidePredicate, InsideSyntax, Place, place_of
 
 MAX_CONJUNCTIONS = 1_000
 MAX_WORK = 1_000_000
@@ -64,10 +65,19 @@ Conjunctions = list[Conjunction]
 
 
 class ConditionBinder:
-    """Turns the conditions of one statement into DNF; `resolve` finds a column's attribute."""
+    """Turns the conditions of one statement into DNF.
 
-    def __init__(self, resolve: Callable[[exp.Column], Attribute], around: Place):
+    `resolve` finds a column's attribute, `locate` makes the atom of a region, negated or not.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[exp.Column], Attribute],
+        locate: Callable[[InsideSyntax, bool], Inside],
+        around: Place,
+    ):
         self._resolve = resolve
+        self._locate = locate
         self._around = around
         self._work = 0
 
@@ -144,6 +154,8 @@ class ConditionBinder:
             return self._is(node, negated)
         if isinstance(node, exp.Boolean):
             return [TRUE] if bool(node.this) is not negated else []
+        if isinstance(node, InsidePredicate):
+            return _atoms(self._locate(node.this, negated))
         if isinstance(node, exp.Column):
             attribute = self._resolve(node)
             if attribute.type is not Type.BOOLEAN:
@@ -155,7 +167,8 @@ class ConditionBinder:
             return _atoms(OneOf(attribute, (not negated,)))
         self._refuse(
             node,
-            "expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT;"
+            "expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, INSIDE, AND, OR,"
+            " NOT;"
             f" {self._quoted(node)} is none",
         )
 
@@ -263,6 +276,8 @@ class ConditionBinder:
         return value
 
     def _refuse_operand(self, node: exp.Expr) -> NoReturn:
+        if inside := node.find(InsidePredicate):
+            self._refuse(inside, "INSIDE is no value: it is a condition, for AND, OR and NOT")
         if isinstance(node, (exp.Predicate, exp.Connector, exp.Not)):
             self._refuse(node, "comparisons do not chain: write x > 1 AND x < 5")
         if isinstance(node, (*ARITHMETIC, exp.Mod, exp.Neg)) and node.find(exp.Column):

@@ -18,9 +18,6 @@ from watchline.kernels.compiled import inner, kernel
 
 POLYGON, CIRCLE, CORRIDOR = 0, 1, 2
 
-# The least and the greatest length of a corridor's reach and segments: their squares are exact to
-# the last bits, neither zero nor infinite.
-SHORTEST, LONGEST = 1e-140, 1e140
 # A bound of the relative error of `from_segment`, which is below 64 roundings of 2^-53.
 SLIPS = 1e-13
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from watchline.errors import InvalidRange
 from watchline.index.regions.entries import MOST_EDGES
-from watchline.index.regions.forms import CIRCLE, CORRIDOR, LONGEST, POLYGON, SHORTEST
+from watchline.index.regions.forms import CIRCLE, CORRIDOR, POLYGON
 from watchline.kernels.arrays import Doubles, Integers
-from watchline.model import Polygon
+from watchline.model import LONGEST, SHORTEST, Polygon
 
 # The numbers that shapely has for the types of geometries.
 _TYPES = {POLYGON: (3, 6), CIRCLE: (0,), CORRIDOR: (1, 5)}

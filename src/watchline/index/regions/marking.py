@@ -37,7 +37,6 @@ from watchline.index.regions.forms import (
     CIRCLE,
     CORRIDOR,
     POLYGON,
-    SHORTEST,
     SLIPS,
     crossing,
     from_segment,
@@ -53,6 +52,7 @@ from watchline.index.regions.sheet import (
 from watchline.kernels.arrays import Array, Bytes, Doubles, Int, Integers, Small
 from watchline.kernels.buffers import with_room
 from watchline.kernels.compiled import inner, kernel
+from watchline.model import SHORTEST
 
 # No column of a row.
 _NONE = 2**30
