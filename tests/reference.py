@@ -93,6 +93,11 @@ def truth(condition: Tree, row: Row) -> bool | None:
         return truth(("or", *[("cmp", "=", a, choice) for choice in choices]), row)
     if kind == "isnull":
         return is_null(value_of(parts[0], row))
+    if kind == "inside":
+        # What has no place, or none that is finite, is neither inside nor outside.
+        region, *place = parts
+        x, y = (value_of(part, row) for part in place)
+        return inside(region, x, y) if is_finite(x) and is_finite(y) else None
     values = [truth(part, row) for part in parts]
     if kind == "and":
         return kleene_and(values)

@@ -107,7 +107,12 @@ def comparisons(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def conditions() -> st.SearchStrategy[tuple[Any, ...]]:
-    leaf = comparisons() | st.sampled_from([("true",), ("false",)])
+    leaf = st.one_of(
+        comparisons(),
+        comparisons(),
+        static_regions.map(within),
+        st.sampled_from([("true",), ("false",)]),
+    )
 
     def combine(inner: st.SearchStrategy[tuple[Any, ...]]) -> st.SearchStrategy[tuple[Any, ...]]:
         several = st.lists(inner, min_size=2, max_size=3)
@@ -131,6 +136,8 @@ def condition_sql(tree: tuple[Any, ...]) -> str:
         return f" {kind.upper()} ".join(f"({condition_sql(p)})" for p in parts)
     if kind == "isnull":
         return f"{parts[0][1]} IS NULL"
+    if kind == "inside":
+        return region_sql(parts[0])
     times = any(p[0] == "attr" and TYPES.get(p[1]) == "TIMESTAMP" for p in parts if len(p) == 2)
 
     def operand(part: tuple[Any, ...]) -> str:
@@ -160,12 +167,29 @@ small = st.integers(-3, 3).map(float)
 triangle = st.sampled_from(
     [[(0.0, 0.0), (2.0, 0.0), (1.0, 2.0)], [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]]
 )
-regions = st.one_of(
-    st.none(),
-    st.tuples(st.just("box"), small, small, small, small),
+path = st.lists(st.tuples(small, small), min_size=2, max_size=4)
+static_regions: st.SearchStrategy[tuple[Any, ...]] = st.one_of(
+    st.builds(
+        lambda x, y, width, height: ("box", x, y, x + width, y + height),
+        *(small, small),
+        *[st.sampled_from([-2.0, 0.5, 1.0, 3.0])] * 2,
+    ),
     st.tuples(st.just("circle"), small, small, st.sampled_from([0.5, 1.0, 2.0, 1e-170, 1e200])),
     st.tuples(st.just("polygon"), triangle.map(lambda ring: [ring])),
+    st.tuples(
+        st.just("corridor"),
+        st.lists(path, min_size=1, max_size=2),
+        st.sampled_from([0.5, 1.0, 2.0, 1e-140, 1e140]),
+    ),
 )
+regions = st.one_of(
+    st.none(), st.tuples(st.just("box"), small, small, small, small), static_regions
+)
+
+
+def within(region: tuple[Any, ...]) -> tuple[Any, ...]:
+    """INSIDE as a condition over the point of the stream."""
+    return ("inside", region, ("attr", "d"), ("attr", "e"))
 
 
 def region_sql(region: tuple[Any, ...] | None) -> str:
@@ -173,11 +197,18 @@ def region_sql(region: tuple[Any, ...] | None) -> str:
         return ""
     kind, *parts = region
     if kind == "polygon":
-        ring = [*parts[0][0], parts[0][0][0]]
-        return f"INSIDE POLYGON 'POLYGON (({', '.join(f'{x} {y}' for x, y in ring)}))'"
+        rings = ", ".join(f"({_points([*ring, ring[0]])})" for ring in parts[0])
+        return f"INSIDE POLYGON 'POLYGON ({rings})'"
+    if kind == "corridor":
+        lines = ", ".join(f"({_points(line)})" for line in parts[0])
+        return f"INSIDE CORRIDOR 'MULTILINESTRING ({lines})' WITHIN {parts[1]!r}"
     moves = ["'M'"] if kind in ("mbox", "mcircle") else []
     values = ", ".join([*moves, *(constant_sql(part, False) for part in parts)])
     return f"INSIDE {'CIRCLE ' if kind in ('circle', 'mcircle') else ''}({values})"
+
+
+def _points(points: list[tuple[float, float]]) -> str:
+    return ", ".join(f"{x!r} {y!r}" for x, y in points)
 
 
 def knn_sql(knn: tuple[Any, ...] | None) -> str:
