@@ -99,11 +99,13 @@ def description(
 
 def _source(query: Query, streams: Mapping[str, Stream]) -> list[str]:
     read = {s.alias: s for s in query.sources}
-    used = [f"{a!r} {a.type.value}" for a in query.attributes()]
+    used = list(query.attributes())
     if query.region or query.knn:
-        point = streams[query.stream].point or ()
-        used += [f"{name} DOUBLE" for name in point if f"{name} DOUBLE" not in used]
-    return [f"{', '.join(repr(s) for s in read.values())} ({', '.join(used) or 'no attribute'})"]
+        stream = streams[query.stream]
+        point = (stream.attribute(name) for name in stream.point or ())
+        used += [axis for axis in point if axis not in used]
+    texts = ", ".join(f"{a!r} {a.type.value}" for a in used)
+    return [f"{', '.join(repr(s) for s in read.values())} ({texts or 'no attribute'})"]
 
 
 def _condition(query: Query) -> list[str]:

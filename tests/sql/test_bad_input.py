@@ -16,6 +16,7 @@ from watchline import sql
 from watchline.catalog import Catalog
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Circle, Knn, MovingBox, MovingCircle, MovingKnn, Polygon, Query
+from watchline.sql import geometry
 
 STREAMS = streams()
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -128,6 +129,26 @@ def refused_polygon(polygon: str) -> str:
 def test_polygon_with_too_many_vertices() -> None:
     assert inside(circle(9_999)).vertices == 9_999
     assert "100,001 vertices; the limit is 10,000" in refused_polygon(circle(100_000))
+
+
+def test_a_big_region_in_many_alternatives() -> None:
+    """Each alternative is kept with all its regions; a region that all share can be the clause."""
+    big, some = f"INSIDE POLYGON '{circle(9_999)}'", " OR ".join(f"speed = {i}" for i in range(101))
+    start = "CREATE QUERY q AS SELECT * FROM cars WHERE"
+    with pytest.raises(QuerySyntaxError) as caught:
+        sql.statement(f"{start} ({some}) AND NOT {big}", STREAMS)
+    assert "have 1,009,899 vertices once its ORs are multiplied out" in caught.value.problem
+    assert "as the clause INSIDE" in caught.value.problem
+    for text in (f"{start} ({some}) {big}", f"{start} speed IN (1, 2) AND NOT {big}"):
+        assert isinstance(sql.statement(text, STREAMS), sql.CreateQuery)
+
+
+def test_a_corridor_with_too_many_vertices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geometry, "MAX_VERTICES", 1_000)
+    points = ", ".join(f"{i} {i % 2}" for i in range(1_001))
+    text = f"CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING ({points})' WITHIN 1"
+    with pytest.raises(QuerySyntaxError, match="the line has 1,001 vertices; the limit is 1,000"):
+        sql.statement(text, STREAMS)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,11 @@ def compared(name: str, op: str, value: Any) -> tuple[Any, ...]:
     return ("cmp", op, attr(name), ("const", value))
 
 
+def within(region: tuple[Any, ...]) -> tuple[Any, ...]:
+    """INSIDE as a condition."""
+    return ("inside", region, attr("x"), attr("y"))
+
+
 TRIANGLE = [[(10.0, 10.0), (90.0, 20.0), (40.0, 95.0)], [(40.0, 30.0), (50.0, 30.0), (45.0, 50.0)]]
 QUERIES = [
     Asked("fast", "WHERE speed >= 60", compared("speed", ">=", 60.0)),
@@ -144,6 +149,17 @@ QUERIES = [
         compared("speed", "<", 80.0),
         ("box", 0.0, 0.0, 70.0, 70.0),
         lifetime=60 * SECOND,
+    ),
+    Asked(
+        "kerbs",
+        "WHERE (INSIDE CORRIDOR 'LINESTRING (0 0, 100 50)' WITHIN 10 OR INSIDE CIRCLE (50, 50, 25))"
+        " AND NOT INSIDE (20, 20, 60, 70)",
+        (
+            "and",
+            ("or", within(("corridor", [[(0.0, 0.0), (100.0, 50.0)]], 10.0)),
+             within(("circle", 50.0, 50.0, 25.0))),
+            ("not", within(("box", 20.0, 20.0, 60.0, 70.0))),
+        ),
     ),
 ]  # fmt: skip
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tests import reference
+from tests.reference_regions import exactly_inside as exactly_inside
+from tests.reference_regions import square_from as square_from
 from watchline.index import Matches
 from watchline.index.regions import RegionIndex
 from watchline.index.regions.forms import CIRCLE, CORRIDOR, POLYGON
@@ -174,26 +175,3 @@ def interleave(
         compare(index, held, points)
         near = points + rng.normal(0, 0.05 * scale, points.shape)
         compare_moves(index, held, points, np.where(rng.random(points.shape) < 0.8, near, points))
-
-
-# --- exactly
-
-
-def exactly_inside(rings: list[Vertices], x: float, y: float) -> bool:
-    """Even-odd with rational numbers: nothing is rounded."""
-    px, py, odd = Fraction(x), Fraction(y), False
-    for each in rings:
-        corners = [(Fraction(a), Fraction(b)) for a, b in each]
-        for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
-            (xl, yl), (xu, yu) = (a, b) if a[1] <= b[1] else (b, a)
-            odd ^= yl <= py < yu and px < xl + (py - yl) / (yu - yl) * (xu - xl)
-    return odd
-
-
-def square_from(ends: tuple[Any, Any], x: float, y: float) -> Fraction:
-    """The exact square of the distance from a segment."""
-    (ax, ay), (bx, by) = (tuple(map(Fraction, end)) for end in ends)
-    px, py, ex, ey = Fraction(x) - ax, Fraction(y) - ay, bx - ax, by - ay
-    length = ex * ex + ey * ey
-    part = min(max((px * ex + py * ey) / length, Fraction(0)), Fraction(1)) if length else 0
-    return (px - part * ex) ** 2 + (py - part * ey) ** 2

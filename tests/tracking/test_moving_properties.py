@@ -19,7 +19,7 @@ from tests import reference
 from tests.support.effort import examples, seeds
 from tests.support.ledgers import Told, ordered, told
 from tests.support.scripts import ARROW, Played, Row, Script, data_rows, is_good, simple, table
-from tests.support.strategies import MAX, conditions, regions, within
+from tests.support.strategies import MAX, conditions, regions
 from watchline.proximity.events import Events
 from watchline.proximity.operator import Operator
 from watchline.rows.acceptance import declared
@@ -70,9 +70,6 @@ PLAIN: list[Any] = [
     ("cmp", "<", ("attr", "d"), ("attr", "e")),
     ("cmp", "<=", ("attr", "n"), ("attr", "d")),
     ("cmp", "=", ("attr", "s"), ("attr", "u")),
-    within(("box", 0.0, 0.0, 2.0, 2.0)),
-    ("not", within(("circle", 1.0, 1.0, 1.0))),
-    ("or", within(("corridor", [[(0.0, 0.0), (2.0, 2.0)]], 0.5)), one_attribute("n", "<", 0)),
 ]
 
 

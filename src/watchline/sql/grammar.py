@@ -299,7 +299,8 @@ class Grammar:
         kNN and OUTSIDE, is refused.
         """
         word = self._region_ahead()
-        begins = any(self._is(self.p._prev, before) for before in _BEFORE_CONDITION)
+        before = self.p._prev
+        begins = before is None or any(self._is(before, opening) for opening in _BEFORE_CONDITION)
         if word is None and begins and self._at_unknown_shape():
             word = "INSIDE"
         if word is None:
@@ -336,13 +337,10 @@ class Grammar:
     def _at_unknown_shape(self) -> bool:
         """Whether `INSIDE ELLIPSE (` or the like comes next, rather than an attribute `inside`."""
         shape, behind = self._ahead_by(1), self._ahead_by(2)
-        return (
-            self._at("INSIDE")
-            and bool(shape and behind)
-            and shape.token_type is TokenType.VAR  # type: ignore[union-attr]
-            and shape.text.upper() not in _AFTER_SOURCE  # type: ignore[union-attr]
-            and (self._is(behind, "(") or behind.token_type is TokenType.STRING)  # type: ignore[union-attr]
-        )
+        if not (self._at("INSIDE") and shape and behind):
+            return False
+        is_word = shape.token_type is TokenType.VAR and shape.text.upper() not in _AFTER_SOURCE
+        return is_word and (self._is(behind, "(") or behind.token_type is TokenType.STRING)
 
     def _ahead_by(self, count: int) -> Token | None:
         at = self.p._index + count

@@ -23,11 +23,13 @@ from watchline.model import (
     Attribute,
     Condition,
     Conjunction,
+    Corridor,
     Inside,
     IsNull,
     NoneOf,
     NotNull,
     OneOf,
+    Polygon,
     Range,
     Type,
     compare,
@@ -40,6 +42,8 @@ from watchline.sql.constants import ARITHMETIC, Constant, Moment, Null, constant
 from watchline.sql.syntax import InsidePredicate, InsideSyntax, Place, place_of
 
 MAX_CONJUNCTIONS = 1_000
+# The catalog keeps every alternative with all of its regions.
+MAX_CORNERS = 1_000_000
 MAX_WORK = 1_000_000
 
 _OPS: dict[type[exp.Expr], str] = {
@@ -86,6 +90,15 @@ class ConditionBinder:
         result = self._all((self._dnf(node, negated=False) for node in conditions), conditions[0])
         if not result:
             self._refuse(conditions[0], "the condition can never be true: no row can satisfy it")
+        corners = sum(map(_corners, result)) if len(result) > 1 else 0
+        if corners > MAX_CORNERS:
+            self._refuse(
+                conditions[0],
+                f"the regions of the condition have {corners:,} vertices once its ORs are"
+                f" multiplied out; the limit is {MAX_CORNERS:,}: write a region that all"
+                " alternatives share as the clause INSIDE after the condition, or split it into"
+                " several queries",
+            )
         return (TRUE,) if TRUE in result else tuple(result)
 
     # --- logic
@@ -376,6 +389,12 @@ def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
         else:
             terms.append(top)
     return terms
+
+
+def _corners(alternative: Conjunction) -> int:
+    """The vertices of all polygons and corridors of a conjunction."""
+    regions = (atom.region for atom in alternative.atoms if isinstance(atom, Inside))
+    return sum(r.vertices for r in regions if isinstance(r, (Polygon, Corridor)))
 
 
 def _atoms(atom: Atom) -> Conjunctions:
