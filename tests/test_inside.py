@@ -129,6 +129,30 @@ def test_each_region_and_its_opposite_are_exact(name: str) -> None:
         assert sorted(out["id"].to_pylist()) == wanted
 
 
+def test_every_two_regions_together() -> None:
+    """As conditions under AND, AND NOT and OR, and one of them as the clause."""
+    places = itertools.product([*QUARTERS[::2], None], repeat=2)
+    data = rows_of([(i, x, y, 0, i) for i, (x, y) in enumerate(places)])
+    known = {
+        name: [reference_regions.truth(is_inside(name), row) for row in data] for name in NAMES
+    }
+    queries, wanted = [], list[tuple[str, int]]()
+    for (i, a), (k, b) in itertools.product(enumerate(NAMES), repeat=2):
+        forms = {f"{a} AND {b}": "and", f"{a} {b}": "and", f"{a} OR {b}": "or"}
+        if i != k:
+            forms[f"{a} AND NOT {b}"] = "not"
+        for text, how in forms.items():
+            name = f"q{len(queries)}"
+            queries.append(f"CREATE QUERY {name} AS SELECT * FROM cars WHERE {text} EMIT MATCHES")
+            for row, one, other in zip(data, known[a], known[b], strict=True):
+                second = reference.kleene_not(other) if how == "not" else other
+                logic = reference.kleene_or if how == "or" else reference.kleene_and
+                wanted += [(name, row["id"])] if logic([one, second]) else []
+    out = wl.Matcher([CARS, *queries], "cars").match(table(data))
+    found = zip(out["query_id"].to_pylist(), out["id"].to_pylist(), strict=True)
+    assert sorted(found) == sorted(wanted)
+
+
 # --- random conditions
 
 
@@ -298,7 +322,9 @@ def test_a_region_twice_is_one_atom_in_any_order() -> None:
     both = conjunction([ROUND, BOX, ROUND, BOX])
     assert both == conjunction([BOX, ROUND]) == Conjunction((BOX, ROUND))
     assert conjoin(Conjunction((ROUND,)), Conjunction((BOX,))) == both
-    assert conjunction([BOX, Inside(Box(0, 0, 1, 2), POINT)]) is not None
+    # Also of one kind.
+    other = Inside(Box(-1, 0, 1, 1), POINT)
+    assert conjunction([BOX, other]) == conjunction([other, BOX]) == Conjunction((other, BOX))
 
 
 def test_a_region_and_its_opposite_contradict_each_other() -> None:
