@@ -2284,3 +2284,10 @@ CREATE QUERY q AS SELECT * FROM ticks INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WI
   at line 1, column 39:
     CREATE QUERY q AS SELECT * FROM ticks INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 1
                                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+# What sqlglot would fail on.
+CREATE QUERY q AS SELECT * FROM cars WHERE x{:} > 3
+=> QuerySyntaxError: expected a value or an operator, found '{'
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM cars WHERE x{:} > 3
+                                                ^

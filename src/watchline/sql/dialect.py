@@ -120,6 +120,12 @@ class Watchline(Dialect):
                 node.meta.update(start=start, end=self._prev.end)
             return node
 
+        def _parse_bracket(self, this: Any = None) -> Any:
+            """No operand has braces: sqlglot fails with an error of its own on some of them."""
+            if self._curr and self._curr.token_type is TokenType.L_BRACE:
+                self.expected("a value or an operator")
+            return super()._parse_bracket(this)
+
         def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
             """No operand has an alias: `(price < 5 AS cheap)` is a mistake at AS."""
             return this
