@@ -28,6 +28,7 @@ from bench.common.report import Part, plain, publish, say, spread, table
 from bench.matches.experiments import local_spark
 from bench.tracking.growth import growth
 from bench.tracking.latency import LATENCY
+from bench.tracking.memory import memory
 from bench.tracking.registering import registering
 from bench.tracking.work import work
 from watchline.rows import change_schema
@@ -308,6 +309,7 @@ PARTS: dict[str, Part] = {
     "registration": plain(registration),
     "growth": plain(growth),
     "registering": plain(registering),
+    "memory": plain(memory),
     **{name: plain(part) for name, part in LATENCY.items()},
     "work": plain(work),
 }

@@ -53,7 +53,7 @@ MODULES = {
     "tracking": (
         "## On Spark", "wl.changes", "## From the commit of a query", "## Growth", "## Latency: ",
         "functions that do nothing", "## Latency by objects", "## From row to change", "Tile38",
-        "## Work: ",
+        "## Work: ", "## Memory: ",
     ),
 }  # fmt: skip
 RIVALS = {

@@ -213,6 +213,29 @@ def test_statements_are_taken_wherever_a_catalog_is(tmp_path: Path) -> None:
         wl.Matcher(texts, "tocks")
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 6, 7, 40])
+def test_a_row_comes_out_for_any_number_of_queries(count: int) -> None:
+    """From a table, a batch, a part of one, or beside another row; with columns of any type."""
+    texts = (
+        f"CREATE QUERY q{i} AS SELECT * FROM ticks WHERE price < 2 EMIT MATCHES"
+        for i in range(count)
+    )
+    matcher = wl.Matcher([TICKS, *texts], "ticks")
+    rows = table(("ä", 9.0, 0, 0), ("IBM", 1.0, 1, 1), (None, 2.0, 2, 2))
+    rows = rows.append_column("notes", pa.array([["a"], None, []]))
+    rows = rows.append_column("kind", pa.array(["x", "y", None]).dictionary_encode())
+    one = rows.slice(1, 1)
+    alone = pa.table([column.combine_chunks() for column in one.columns], one.schema.names)
+    pieces = pa.concat_tables([alone.slice(0, 0), alone, rows.slice(2)])
+    batch = alone.to_batches()[0]
+    for given in (rows, one, alone, pieces, batch, one.to_batches()[0], rows.to_batches()[0]):
+        out = matcher.match(given)
+        out.validate(full=True)
+        assert sorted(out["query_id"].to_pylist()) == sorted(f"q{i}" for i in range(count))
+        assert out.drop(["query_id"]).to_pylist() == one.to_pylist() * count
+        assert [f.type for f in out.schema] == [pa.string(), *(f.type for f in rows.schema)]
+
+
 @pytest.mark.parametrize("pick", ["*", "n, symbol"])
 def test_the_result_has_one_schema_however_many_match(pick: str) -> None:
     """Calls with no pair, one and several make tables that can stand below one another."""

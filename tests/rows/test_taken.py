@@ -1,4 +1,4 @@
-"""Few values are gathered without Arrow, and they are what Arrow gives."""
+"""Few values and rows are gathered without Arrow, and they are what Arrow gives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.effort import examples
-from watchline.rows import MANY, taken
+from watchline.rows import MANY, slot_columns, taken, taken_rows
 
 VALUES: dict[Any, list[Any]] = {
     pa.float64(): [0.0, -0.0, 1.5, float("nan"), float("inf")],
@@ -44,6 +44,39 @@ def test_taken_is_what_arrow_takes(kind: pa.DataType, data: st.DataObject) -> No
     assert found.type == kind
     wanted = array.take(pa.array(places, pa.int64()))
     assert repr(found.to_pylist()) == repr(wanted.to_pylist())
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(data=st.data())
+def test_taken_rows_are_what_arrow_takes(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 3))
+    columns = []
+    for kind, values in VALUES.items():
+        drawn = st.lists(st.none() | st.sampled_from(values), min_size=count, max_size=count)
+        columns.append(pa.array(data.draw(drawn), kind))
+    rows = pa.RecordBatch.from_arrays(columns, [str(kind) for kind in VALUES])
+    # A part of a larger batch has an offset.
+    rows = rows.slice(data.draw(st.integers(0, count - 1)))
+    places = data.draw(st.lists(st.integers(0, rows.num_rows - 1), max_size=40))
+    found = taken_rows(rows, np.array(places, np.int64))
+    found.validate(full=True)
+    assert found.schema == rows.schema
+    wanted = rows.take(pa.array(places, pa.int64()))
+    assert repr(found.to_pylist()) == repr(wanted.to_pylist())
+
+
+def test_a_row_is_not_repeated_beyond_what_offsets_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow would make wrong offsets of it, and say nothing."""
+    monkeypatch.setattr(slot_columns, "MOST_BYTES", 1_000)
+    rows = pa.RecordBatch.from_pydict({"a": ["x" * 300], "n": [1]})
+
+    def refused(*_: Any) -> None:
+        raise AssertionError("the row was repeated")
+
+    monkeypatch.setattr(slot_columns.pa, "repeat", refused)
+    assert taken_rows(rows, np.zeros(9, np.int64)).to_pylist() == rows.to_pylist() * 9
+    with pytest.raises(AssertionError, match="repeated"):
+        taken_rows(rows.select(["n"]), np.zeros(9, np.int64))
 
 
 def test_many_values_are_taken_too() -> None:

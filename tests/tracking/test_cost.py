@@ -1,12 +1,15 @@
-"""What a batch costs follows its rows and the changes they cause (I5), by counted work.
+"""What a call costs follows its rows and the changes that it causes (I5), by counted work.
 
 Work is counted where objects are kept: the slots of columns that a call reads and writes, and the
 ids that it looks up. What is written is counted at the store of states. Neither may depend on how
-many objects are known or how many queries are registered. Queries that move are not among them.
+many objects are known or how many queries are registered. Beside queries that move or rank, work is
+also counted by the objects of the cells that a query looks at, and by what a call allocates: who
+looks at all objects at once makes an array of that length.
 """
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import watchline as wl
+from watchline.proximity import operator
 from watchline.rows import IdTable, NumberColumn
 from watchline.rows.slot_columns import StringColumn
 from watchline.spark import shard_state
@@ -196,3 +200,86 @@ def test_the_work_and_the_bytes_of_a_batch_do_not_follow_the_queries(
     assert (np.array(work[MANY]) <= work[FEW]).all()
     assert max(work[FEW]) <= 16 * count
     assert np.abs(np.array(written[FEW]) - written[MANY]).max() <= 200
+
+
+# Queries with some ten members, or five; a square of side {w} has ten. The focal object reports at
+# once.
+COMING = {
+    "box": "INSIDE (50, 50, 50 + {w}, 50 + {w})",
+    "moving box": "INSIDE ('M', '{focal}', {w}, {w})",
+    "moving circle": "INSIDE CIRCLE ('M', '{focal}', {w} / 2)",
+    "nearest": "kNN (5, 50, 50)",
+    "moving nearest": "kNN ('M', 5, '{focal}')",
+    "nearest above": "WHERE n > {n} kNN (5, 50, 50)",
+    "moving box above": "WHERE n > {n} INSIDE ('M', '{focal}', {w}, {w})",
+}
+
+
+class Looks:
+    """How many objects queries may have looked at, by the room for their answers."""
+
+    def __init__(self) -> None:
+        self.room = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[Looks]:
+        real = operator.filled_columns
+
+        def counting(fill: Any, *more: Any) -> Any:
+            def noted(columns: list[Any], row: int, at: int) -> tuple[int, int]:
+                self.room = max(self.room, len(columns[0]))
+                done: tuple[int, int] = fill(columns, row, at)
+                return done
+
+            return real(noted, *more)
+
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(operator, "filled_columns", counting)
+            yield self
+
+
+@pytest.mark.parametrize("kind", COMING)
+def test_a_query_that_comes_and_goes_costs_what_it_opens(kind: str) -> None:
+    """With few objects and many, of which as many are near: the version that registers it, the row
+    of its focal object, and the version that drops it."""
+    slots, allocated = {}, {}
+    for known in (FEW, MANY):
+        catalog = catalog_of(50, 0, "POINT (x, y)")
+        tracker = tracker_of(catalog, known)
+        counted = [come_and_go(catalog, tracker, kind, known, turn) for turn in range(6)]
+        # The first makes the index over objects, the operator and its values.
+        slots[known], allocated[known] = (min(x) for x in zip(*counted[2:], strict=True))
+    assert slots[MANY] <= slots[FEW] + 2 * PASSES * COLUMNS
+    # One bit for each object would be 12,500 bytes.
+    assert allocated[MANY] < allocated[FEW] + 8_000
+
+
+def come_and_go(
+    catalog: wl.Catalog, tracker: wl.Tracker, kind: str, known: int, turn: int
+) -> tuple[int, int]:
+    """Slots that were read and written while a query came and went, and the most bytes in use."""
+    where = {"w": 100 * (10 / known) ** 0.5, "focal": "car 000000007", "n": turn}
+    text = f"CREATE QUERY it AS SELECT * FROM cars {COMING[kind].format(**where)}"
+    work, looks, most, entered = Work(), Looks(), 0, 0
+
+    def call(of: Any, *given: Any) -> None:
+        nonlocal most, entered
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        found = of(*given)
+        most = max(most, tracemalloc.get_traced_memory()[1] - before)
+        entered += sum(q == "it" for q in found["query_id"].to_pylist())
+
+    tracemalloc.start()
+    try:
+        with work.counted(), looks.counted():
+            catalog.execute(text)
+            call(tracker.advance_to, catalog.version)
+            call(tracker.process, rows_of(np.array([7]), 3_602 + turn))
+            catalog.drop("it")
+            call(tracker.advance_to, catalog.version)
+    finally:
+        tracemalloc.stop()
+    assert entered >= 2
+    assert looks.room < FEW + 1_024
+    return work.slots, most

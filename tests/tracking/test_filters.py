@@ -69,8 +69,9 @@ def passes(held: Filters, columns: Columns, number: int) -> list[bool]:
 def test_a_filter_lets_through_what_satisfies_its_query(selectivity: float) -> None:
     stream, queries = asked(WHERES)
     held = Filters(stream)
-    numbers, new = held.acquire(columns_of(enumerate(queries), stream), selectivity)
+    numbers, new, lacking = held.acquire(columns_of(enumerate(queries), stream), selectivity)
     assert new
+    assert lacking
     inside = [bool(number < NO_FILTER) for number in numbers]
     # What is not a conjunction of ranges that floats hold is asked before, however few pass.
     assert inside == [selectivity == 0 and i < 2 for i in range(len(WHERES))]
@@ -84,7 +85,7 @@ def test_a_fixed_box_of_nearest_neighbours_is_a_filter() -> None:
     stream, queries = asked(["n < 5", "x < 0.5"], "INSIDE (0.25, 0.1, 0.75, 0.9) kNN (3, 0, 0)")
     for selectivity in (0.0, 1e9):
         held = Filters(stream)
-        numbers, _ = held.acquire(columns_of(enumerate(queries), stream), selectivity)
+        numbers, _, _ = held.acquire(columns_of(enumerate(queries), stream), selectivity)
         columns = Columns(rows(), stream)
         for query, number in zip(queries, numbers.tolist(), strict=True):
             alone = Query(query.id, (Source("cars"),), where=query.where, region=query.region)
@@ -94,17 +95,19 @@ def test_a_fixed_box_of_nearest_neighbours_is_a_filter() -> None:
 def test_filters_are_shared_released_and_numbered_again() -> None:
     stream, queries = asked(["n > 3", "n > 3", "kind = 'a'", "n > 4"])
     held = Filters(stream)
-    numbers, new = held.acquire(columns_of(enumerate(queries), stream), 0.0)
+    numbers, new, _ = held.acquire(columns_of(enumerate(queries), stream), 0.0)
     assert new
     assert numbers[0] == numbers[1] != numbers[3]
-    again, new = held.acquire(columns_of(enumerate(queries[:1]), stream), 1e9)
+    again, new, lacking = held.acquire(columns_of(enumerate(queries[:1]), stream), 1e9)
     # It is known already, and stays where it is.
     assert not new
+    assert not lacking
     assert again[0] == numbers[0]
     held.release(numbers)
     _, later = asked(["kind = 'b'", "n > 9"])
-    others, new = held.acquire(columns_of(enumerate(later), stream), 0.0)
+    others, new, lacking = held.acquire(columns_of(enumerate(later), stream), 0.0)
     assert new
+    assert lacking
     assert others[0] == numbers[2]
     assert others[1] == numbers[3]
     terms, first = held.terms()
@@ -112,11 +115,25 @@ def test_filters_are_shared_released_and_numbered_again() -> None:
     assert mine[:, 1].tolist() == [10.0]
 
 
+def test_lines_lack_nothing_for_other_ranges_of_the_same_attributes() -> None:
+    """Their values are there, also if the filters that first asked for them are gone."""
+    stream, queries = asked(
+        ["n > 3 AND x < 0.5", "n > 4", "x > 0.1", "n > 3 AND y > 0", "kind = 'a'"]
+    )
+    held = Filters(stream)
+    told = []
+    for query in queries:
+        numbers, *news = held.acquire(columns_of([(0, query)], stream), 0.0)
+        told.append(tuple(news))
+        held.release(numbers)
+    assert told == [(True, True), (True, False), (True, False), (True, True), (True, True)]
+
+
 def test_many_filters_have_more_than_a_word_of_bits() -> None:
     wheres = [f"kind = 'k{i}'" for i in range(130)]
     stream, queries = asked(wheres)
     held = Filters(stream)
-    numbers, _ = held.acquire(columns_of(enumerate(queries), stream), 0.0)
+    numbers, _, _ = held.acquire(columns_of(enumerate(queries), stream), 0.0)
     table = rows(4).set_column(4, "kind", pa.array(["k0", "k64", "k129", "k7"]))
     columns = Columns(table, stream)
     found = [passes(held, columns, number) for number in numbers.tolist()]

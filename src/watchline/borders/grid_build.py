@@ -15,8 +15,8 @@ from watchline.kernels.compiled import inner, kernel, leaf
 
 # Strips in the mean side of a box, boxes of a cell at least, entries of a place in the guide.
 STRIPS, SPARSE, GUIDED = 1.5, 20, 3
-# Members of a box on average, at most.
-MEMBERS = 16
+# Members of a box on average, at most: 36 bytes each. Fewer make larger cells, and jumps read more.
+MEMBERS = 5
 # Of the borders' extent, what is left out on either side if that makes the rest much smaller.
 OUTLIERS, SMALLER = 0.005, 16.0
 

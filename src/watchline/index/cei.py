@@ -11,7 +11,7 @@ between. Cost: a search reads k + 1 lists; storage is 2·cells heads and log L +
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,10 +69,9 @@ class ContainmentEncodedIntervals(ConstructIndex):
     def _fill(
         self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
-        axis, store = self.shape.axes[0], self._lists.store
-        # Cuts are on the lowest level alone, which is always read.
-        levels = levels_in_use(self._levels, 1)
-        return _search(axis, self._tree(), levels, store, points, offsets, found, row, at)
+        axis, tree = tuple(self.shape.axes[0]), tuple(self._tree())
+        store = tuple(self._lists.store)
+        return _search(axis, tree, self._levels, store, points, offsets, found, row, at)
 
 
 class UnitIntervals(ContainmentEncodedIntervals):
@@ -227,10 +226,10 @@ def tree_pieces(
 
 @kernel
 def _search(
-    axis: Axis,
-    tree: SegmentTree,
-    levels: Integers,
-    store: Store,
+    axis: tuple[Any, ...],
+    tree_fields: tuple[Any, ...],
+    entries: Integers,
+    store: tuple[Any, ...],
     points: Doubles,
     offsets: Integers,
     found: Array,
@@ -239,11 +238,13 @@ def _search(
 ) -> tuple[int, int]:
     """A group of rows at a time: their cells, their lists, then the ids; from row `row` on.
 
-    Each step fetches ahead what the next one reads, for all rows of the group. `levels` are the
-    cells' own, which alone has cuts, and those above it that have entries.
+    Each step fetches ahead what the next one reads, for all rows of the group. `entries` counts
+    those of each level: the lowest, which alone has cuts, is always read, and above it those that
+    have any.
     """
+    levels, tree = levels_in_use(entries, 1), SegmentTree(*tree_fields)
     start, inverse, origin, cell_count, edges, guide = axis
-    heads, words, doubles, cut = store.heads, store.words, store.doubles, store.cut
+    heads, words, doubles, cut, _ = store
     nothing, depth = len(heads) - 1, len(levels)
     # A double is two words, or one if ids are wide.
     half = np.uint64(len(words) // len(doubles) - 1)

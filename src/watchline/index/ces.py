@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,8 +89,9 @@ class ContainmentEncodedSquares(ConstructIndex):
     def _fill(
         self, points: Doubles, offsets: Integers, found: Array, row: int, at: int
     ) -> tuple[int, int]:
-        axes, pyramid, boxes = self.shape.axes, self._pyramid, self._boxes.arrays
-        levels, store = levels_in_use(self._levels, 0), self._lists.store
+        (x, y), boxes = self.shape.axes, (self._boxes.rows, self._boxes.ids)
+        axes, pyramid, store = (tuple(x), tuple(y)), tuple(self._pyramid), tuple(self._lists.store)
+        levels = self._levels
         return _search(axes, pyramid, levels, store, boxes, points, offsets, found, row, at)
 
 
@@ -338,11 +339,11 @@ def _put(
 
 @kernel
 def _search(
-    axes: tuple[Axis, Axis],
-    pyramid: Pyramid,
-    levels: Integers,
-    store: Store,
-    boxes: BoxArrays,
+    axes: tuple[tuple[Any, ...], tuple[Any, ...]],
+    pyramid_fields: tuple[Any, ...],
+    entries: Integers,
+    store: tuple[Any, ...],
+    boxes: tuple[Doubles, Integers],
     points: Doubles,
     offsets: Integers,
     found: Array,
@@ -351,11 +352,13 @@ def _search(
 ) -> tuple[int, int]:
     """A group of rows at a time: their squares, the squares' lists, then ids; from row `row` on.
 
-    Each step fetches ahead what the next one reads, for all rows of the group.
+    Each step fetches ahead what the next one reads, for all rows of the group. `entries` counts
+    those of each level, and levels without any are not read.
     """
+    levels, pyramid = levels_in_use(entries, 0), Pyramid(*pyramid_fields)
     start_x, inverse_x, origin_x, cells_x, edges_x, guide_x = axes[0]
     start_y, inverse_y, origin_y, cells_y, edges_y, guide_y = axes[1]
-    heads, words = store.heads, store.words
+    heads, words, _, _, _ = store
     bounds, ids = boxes
     nothing, depth = len(heads) - 1, len(levels)
     lists = np.empty((depth, GROUP), dtype=np.int64)

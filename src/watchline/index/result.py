@@ -29,6 +29,8 @@ class Matches:
 
     def rows(self) -> Integers:
         """The row of each id: with `ids`, the matches as pairs."""
+        if len(self.offsets) == 2:
+            return np.zeros(len(self.ids), np.int64)
         return _rows_of(self.offsets)
 
 
@@ -46,12 +48,16 @@ RowArrays = tuple[Array, ...]
 
 # RowArrays that are answered first, to learn how much room the rest will need.
 SAMPLE = 256
+# So few ids are copied in less time than it takes to give back the room that they did not need.
+FEW = 64
 # Fewer rows than this for each thread are not worth one.
 ROWS_PER_THREAD = 50_000
 
 
 def search(fill: Fill, rows: RowArrays, id_type: Any, per_row: float = 0.0) -> Matches:
     """All rows, by as many threads as Numba may use; each may have about so many matches."""
+    if len(rows[0]) < 2 * ROWS_PER_THREAD:
+        return _search(fill, per_row, tuple([read_only(a) for a in rows]), id_type)
     return spread(partial(_search, fill, per_row), rows, id_type)
 
 
@@ -83,6 +89,8 @@ def _search(fill: Fill, per_row: float, rows: RowArrays, id_type: Any) -> Matche
         larger[:at] = found[:at]
         found = larger
         row, at = fill(*rows, offsets, found, row, at)
+    if at < FEW:
+        return Matches(offsets, found[:at].copy())
     found.resize(at, refcheck=False)
     return Matches(offsets, found)
 

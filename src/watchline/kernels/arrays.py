@@ -28,5 +28,5 @@ Int = Any
 def read_only(array: Array) -> Array:
     """Arrow's arrays cannot be written to and others can: to Numba these are two types."""
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view

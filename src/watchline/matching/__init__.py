@@ -13,7 +13,7 @@ matcher.py  `wl.Matcher`: rows -> matches as users get them
 from watchline.matching.engine import MatchPairs, PairMatcher, PreparedPlan, match, prepare
 from watchline.matching.joined import joined
 from watchline.matching.layers import Layer, LayeredPlan, PlanSource, is_among
-from watchline.matching.matcher import Matcher, match_table
+from watchline.matching.matcher import Matcher, bare, match_table
 from watchline.matching.plan import (
     NEVER,
     Part,
@@ -48,6 +48,7 @@ __all__ = [
     "Residue",
     "SearchRows",
     "access_path",
+    "bare",
     "circles_of",
     "index_cost",
     "index_over",

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from watchline.catalog import Call, CatalogLike, agreed, opened_catalog, warn_unanswered
 from watchline.errors import SchemaMismatch, UnknownVersion
 from watchline.matching.engine import MatchPairs, PairMatcher
 from watchline.model import Emit, Stream
-from watchline.rows import MANY, check_rows, one_array, taken
+from watchline.rows import check_rows, taken_rows
 
 QUERY_ID = "query_id"
 _QUERY_ID_FIELD = pa.field(QUERY_ID, pa.string())
@@ -58,14 +57,11 @@ class Matcher:
         come out, as from `wl.matches`. The order is not specified. NULL and NaN fail the conditions
         on them. Refused rows (`SchemaMismatch`) are not counted.
         """
-        plain = self._check(rows)
-        pairs = self._pairs.match(rows)
-        self._counts["rows"] += rows.num_rows
+        given = _in_one_piece(rows if self._check(rows) else bare(rows))
+        pairs = self._pairs.match(given)
+        self._counts["rows"] += given.num_rows
         self._counts["matches"] += len(pairs)
-        columns = rows.schema.names if self._selected is None else self._selected
-        if plain and len(pairs) < 2 and isinstance(rows, pa.Table):
-            return _match_of_one_row(pairs, rows, columns)
-        return match_table(pairs, rows, columns)
+        return match_table(pairs, given, self._selected)
 
     def _check(self, rows: object) -> bool:
         """Refuse what are no rows of the stream; whether their schema has names and types alone, as
@@ -108,28 +104,28 @@ class Matcher:
 
 
 def match_table(
-    pairs: MatchPairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str]
+    pairs: MatchPairs, rows: pa.Table | pa.RecordBatch, columns: Sequence[str] | None
 ) -> pa.Table:
-    """The query of each pair, and these columns of its row."""
-    places = pairs.rows.astype(np.int64, copy=False)
-    if len(places) > MANY or (isinstance(rows, pa.Table) and _has_pieces(rows)):
-        chosen = rows.select(columns).take(pa.array(places)).columns
-    else:
-        found = (rows.column(rows.schema.get_field_index(name)) for name in columns)
-        chosen = [taken(one_array(column), places) for column in found]
-    return pa.Table.from_arrays([pairs.ids, *chosen], [QUERY_ID, *columns])
+    """The query of each pair, and these columns of its row; all if None. `rows` are `bare`, so that
+    no call makes columns that those of other calls cannot stand below."""
+    if columns is not None:
+        rows = rows.select(columns)
+    if isinstance(rows, pa.Table):
+        return rows.take(pa.array(pairs.rows)).add_column(0, _QUERY_ID_FIELD, pairs.ids)
+    matched = taken_rows(rows, pairs.rows).add_column(0, _QUERY_ID_FIELD, pairs.ids)
+    return pa.Table.from_batches([matched])
 
 
-def _match_of_one_row(pairs: MatchPairs, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """As `match_table`, for one pair or none: a part of the rows as they are, of which nothing is
-    copied, column by column. `rows` have a plain schema."""
-    first = pairs.rows[0] if len(pairs) else 0
-    chosen = rows.slice(first, len(pairs))
-    if list(columns) != chosen.schema.names:
-        chosen = chosen.select(columns)
-    return chosen.add_column(0, _QUERY_ID_FIELD, pairs.ids)
+def bare(rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+    """The rows in columns that have names and types alone, as those of a result have."""
+    return type(rows).from_arrays(rows.columns, rows.schema.names)
 
 
-def _has_pieces(rows: pa.Table) -> bool:
-    """Whether a column is in several pieces, which are not worth joining for the rows of some."""
-    return any(rows.column(i).num_chunks != 1 for i in range(rows.num_columns))
+def _in_one_piece(rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+    """The rows as a batch, of which few are taken faster. A table whose columns are in several
+    pieces stays one: they are not worth joining for the rows of some."""
+    if isinstance(rows, pa.Table):
+        batches = rows.to_batches()
+        if len(batches) == 1:
+            return batches[0]
+    return rows

@@ -61,13 +61,15 @@ class SearchRows:
             return columns.values(axes[0]).reshape(-1, 1)  # type: ignore[return-value]
         points = np.empty((len(self), len(axes)))
         for k, axis in enumerate(axes):
-            if axis.type is Type.STRING:
+            if axis.type is Type.DOUBLE:
+                points[:, k] = columns.values(axis)
+            elif axis.type is Type.STRING:
                 points[:, k] = self.codes(axis)
                 points[self.codes(axis) == len(self._known[axis]), k] = np.nan
-                continue
-            points[:, k] = columns.values(axis)
-            if axis.type is not Type.DOUBLE and columns.array(axis).null_count:
-                points[~columns.present(axis), k] = np.nan
+            else:
+                points[:, k] = columns.values(axis)
+                if columns.array(axis).null_count:
+                    points[~columns.present(axis), k] = np.nan
         return points
 
 

@@ -70,8 +70,8 @@ CHANGED = 2.0
 ENTRIES = 24
 # The part of the space that a query looks at, as long as nothing is known.
 GUESS = 0.01
-# Objects by which the space is judged.
-AREA_SAMPLE = 4_096
+# Objects in a cell, as long as there are no queries by which to choose its size.
+SHARED = 16
 
 
 class Operator:
@@ -118,7 +118,8 @@ class Operator:
         self.kind = kind
         self._focals: dict[Any, int] = {}
         self._focal_names: dict[int, Any] = {}
-        self._focal_ids, self._focal_slots = pa.array([], kind), np.empty(0, np.int32)
+        # The same as columns, made when they are asked for.
+        self._focal_columns: tuple[pa.Array, Small] | None = None
         self._slots, self._squares = np.empty(0, np.int32), np.empty(0)
         self._arena = 0
         # Room in lists for a query, on average.
@@ -126,6 +127,7 @@ class Operator:
         # Queries whose life ended in the events that ran last.
         self._ended: Integers = np.empty(0, np.int64)
         self._built = (0, 0)
+        self._world: World
         self._lay_out()
 
     def __len__(self) -> int:
@@ -138,11 +140,12 @@ class Operator:
         objects."""
         if not len(ids):
             return np.empty(0, np.int32)
-        known = pc.index_in(ids, value_set=self._focal_ids)
+        focals, of_focals = self._listed_focals()
+        known = pc.index_in(ids, value_set=focals)
         places = pc.fill_null(known, -1).to_numpy().astype(np.int64)
         slots = np.empty(len(ids), np.int32)
         reserved = places >= 0
-        slots[reserved] = self._focal_slots[places[reserved]]
+        slots[reserved] = of_focals[places[reserved]]
         slots[~reserved] = self._new_slots(int(np.count_nonzero(~reserved)))
         self._label(ids, slots)
         self._objects["mine"][slots] = mine
@@ -266,7 +269,7 @@ class Operator:
     def set_terms(self, terms: Doubles, first: Integers) -> None:
         """Of the filters that are asked here."""
         self._lines = self._lines._replace(terms=terms, first=first)
-        self._assemble()
+        self._world = self._world._replace(lines=self._lines)
 
     def set_lines(self, slots: Small, bits: Words, values: Doubles) -> None:
         """What filters need of objects; there may be more than before: then these are all."""
@@ -284,11 +287,8 @@ class Operator:
         much as they know. A guess where there is nobody yet."""
         if not len(queries):
             return GUESS
-        # Some objects are as good as all: this only says in which order conditions are asked.
-        here = self._objects["here"]
-        step = -(-len(here) // AREA_SAMPLE) or 1
-        points = self._place[::step][here[::step] > 0]
-        area, count = _area(points), step * len(points)
+        # As when the grid was chosen: this only says in which order conditions are asked.
+        area, count = self._area, max(self._here, 1)
         if not 0 < area < np.inf:
             return GUESS
         w, h = queries.size.T
@@ -318,12 +318,15 @@ class Operator:
             slots[i] = self._focals[name]
         if new:
             self._label(pa.array(list(new), self.kind), np.array(list(new.values()), np.int32))
-        self._list_focals()
+        self._focal_columns = None
         return slots
 
-    def _list_focals(self) -> None:
-        self._focal_ids = pa.array(list(self._focals), self.kind)
-        self._focal_slots = np.array(list(self._focals.values()), np.int32)
+    def _listed_focals(self) -> tuple[pa.Array, Small]:
+        """All focal objects and their slots. A version only says that these have changed."""
+        if self._focal_columns is None:
+            ids = pa.array(list(self._focals), self.kind)
+            self._focal_columns = ids, np.array(list(self._focals.values()), np.int32)
+        return self._focal_columns
 
     def register(
         self,
@@ -396,7 +399,7 @@ class Operator:
             del self._focals[self._focal_names.pop(slot)]
         if len(idle):
             self._pool.give(idle[self._objects["here"][idle] == 0])
-            self._list_focals()
+            self._focal_columns = None
 
     def waiting(self) -> dict[str, tuple[int, int]]:
         """The queries that have not started: which focal objects they wait for, and since when. The
@@ -563,7 +566,7 @@ class Operator:
         copy_known(self._world, numbers, starts, slots, squares)
         table["start"][numbers], table["room"][numbers] = starts, rooms
         self._slots, self._squares, self._arena = slots, squares, int(starts[-1] + rooms[-1])
-        self._assemble()
+        self._world = self._world._replace(slots=slots, squares=squares)
 
     # --- the grid
 
@@ -605,7 +608,7 @@ class Operator:
             here, place = objects["here"] > 0, self._place
         points = place[here & (objects["mine"] > 0)]
         self._built = self._sizes(int(np.count_nonzero(here)))
-        area = _area(points)
+        self._area = area = _area(points)
         # A circle of this radius has one object in it, on average.
         self._guess = float(np.sqrt(area / (np.pi * max(len(points), 1))))
         self._frame = chosen_frame(points, self._side or self._chosen_side(area, len(points)))
@@ -624,7 +627,8 @@ class Operator:
         list_open_queries(self._world)
 
     def _chosen_side(self, area: float, count: int) -> float:
-        """Half of what a query is wide, but not so that most cells are empty."""
+        """Half of what a query is wide, but not so that most cells are empty. Without queries cells
+        have a few objects each, so that the first queries do not look at all objects."""
         table = self._queries
         living = table[table["state"] != FREE]
         ranges, ranked = living[living["k"] == 0], living[living["k"] > 0]
@@ -636,9 +640,9 @@ class Operator:
                 self._guess * np.sqrt(np.minimum(ranked["k"], max(count, 1))),
             ]
         )
-        typical = float(np.median(found)) if len(found) else np.inf
-        least = np.sqrt(area / max(count, 1))
-        return max(typical, float(least))
+        least = float(np.sqrt(area / max(count, 1)))
+        typical = float(np.median(found)) if len(found) else least * np.sqrt(SHARED)
+        return max(typical, least)
 
     def _blocks(self, chosen: Mask, lists: int) -> int:
         """Blocks for these queries: some in each list, and as many entries as they are given."""

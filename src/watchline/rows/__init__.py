@@ -43,6 +43,7 @@ from watchline.rows.slot_columns import (
     StringColumn,
     slot_column,
     taken,
+    taken_rows,
     text_hashes,
 )
 from watchline.rows.value_index import ValueIndex
@@ -78,6 +79,7 @@ __all__ = [
     "slot_column",
     "stable_order",
     "taken",
+    "taken_rows",
     "text_hashes",
     "times_of",
 ]

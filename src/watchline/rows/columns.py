@@ -117,14 +117,14 @@ class Columns:
 
     def array(self, attribute: Attribute) -> pa.Array:
         """The column as one Arrow array of exactly the declared type."""
-        name = attribute.name
-        if name not in self._arrays:
+        array = self._arrays.get(attribute.name)
+        if array is None:
             if self._source is not None:
                 array = self._source.array(attribute).take(pa.array(self._chosen))
             else:
                 array = _converted(self._rows, attribute, self._stream)
-            self._arrays[name] = array
-        return self._arrays[name]
+            self._arrays[attribute.name] = array
+        return array
 
     def take(self, rows: Integers) -> Columns:
         """These rows only; columns that were converted before are not converted again."""
@@ -153,13 +153,13 @@ class Columns:
 
     def values(self, attribute: Attribute) -> npt.NDArray[np.generic]:
         """Numbers as float64 or int64; NULL reads as NaN in the one, as 0 in the other."""
-        name = attribute.name
-        if name not in self._values:
+        values = self._values.get(attribute.name)
+        if values is None:
             array = self.array(attribute)
             if attribute.type is not Type.DOUBLE and array.null_count:
                 array = pc.fill_null(array, False if attribute.type is Type.BOOLEAN else 0)
-            self._values[name] = array.to_numpy(zero_copy_only=False)
-        return self._values[name]
+            values = self._values[attribute.name] = array.to_numpy(zero_copy_only=False)
+        return values
 
 
 def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: Stream) -> pa.Array:

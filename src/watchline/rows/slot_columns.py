@@ -27,8 +27,11 @@ _TYPES = {
 _BOOLEAN, _DOUBLE, _STRING = (kind.id for kind in (pa.bool_(), pa.float64(), pa.string()))
 # From so many values on Arrow's own gathering is as good as ours, which costs less to begin.
 MANY = 4_096
-# The types of which `taken` gathers few values.
-_GATHERED = {kind.id for kind in (pa.float64(), pa.int64(), pa.string(), pa.timestamp("us"))}
+# Up to so many values are cut out one by one and put together: any gathering costs as much to
+# begin.
+FEW = 5
+# The numbers of which `taken` gathers few values.
+_GATHERED = {kind.id for kind in (pa.float64(), pa.int64(), pa.timestamp("us"))}
 # What the offsets of texts can count.
 MOST_BYTES = 2**31 - 1
 # The least size of a heap of strings, in bytes.
@@ -249,20 +252,38 @@ def text_hashes(array: pa.Array) -> Words:
 def taken(array: pa.Array, places: Integers) -> pa.Array:
     """The values at these places, as `Array.take` gives them. A call of Arrow's kernels costs more
     than a few dozen values do, so few values are gathered by NumPy and a kernel of ours."""
-    kind = array.type
-    if len(places) < 2:
-        return array.slice(places[0], 1) if len(places) else array.slice(0, 0)
-    if len(places) > MANY or array.null_count or kind.id not in _GATHERED:
+    kind, count = array.type, len(places)
+    if count < 2:
+        return array.slice(places[0], 1) if count else array.slice(0, 0)
+    if count > MANY:
         return array.take(pa.array(places))
-    if kind.id == _STRING:
-        # `MANY` texts may have more bytes than 32 bits count: then there are none.
-        found, text = text_buffers(array)
-        offsets, letters = _gathered_texts(read_only(found), read_only(text), places)
-        if not len(offsets):
-            return array.take(pa.array(places))
-        data = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]
-        return pa.Array.from_buffers(kind, len(places), data)
-    return pa.Array.from_buffers(kind, len(places), [None, pa.py_buffer(raw_values(array)[places])])
+    if kind.id in _GATHERED and not array.null_count:
+        values = pa.py_buffer(raw_values(array)[places])
+        return pa.Array.from_buffers(kind, count, [None, values])
+    if count <= FEW:
+        return pa.concat_arrays([array.slice(place, 1) for place in places.tolist()])
+    if kind.id != _STRING or array.null_count:
+        return array.take(pa.array(places))
+    # `MANY` texts may have more bytes than 32 bits count: then there are none.
+    found, text = text_buffers(array)
+    offsets, letters = _gathered_texts(read_only(found), read_only(text), places)
+    if not len(offsets):
+        return array.take(pa.array(places))
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
+
+
+def taken_rows(rows: pa.RecordBatch, places: Integers) -> pa.RecordBatch:
+    """The rows at these places, as `RecordBatch.take` gives them. Of a single row nothing is
+    gathered: copies of it are put together, or it is repeated."""
+    count = len(places)
+    if count < 2:
+        return rows.slice(places[0], 1) if count else rows.slice(0, 0)
+    if rows.num_rows == 1 and count <= FEW:
+        return pa.concat_batches([rows] * count)
+    # Arrow does not see when texts that it repeats are longer than offsets count.
+    if rows.num_rows == 1 and count * rows.get_total_buffer_size() <= MOST_BYTES:
+        return pa.RecordBatch.from_struct_array(pa.repeat(rows.to_struct_array()[0], count))
+    return rows.take(pa.array(places))
 
 
 def _validity(valid: Mask) -> pa.Buffer | None:

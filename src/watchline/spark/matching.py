@@ -22,7 +22,7 @@ from watchline.catalog import (
     warn_unanswered,
 )
 from watchline.kernels.threads import one_thread
-from watchline.matching import match_table
+from watchline.matching import bare, match_table
 from watchline.model import Emit
 from watchline.spark.batch_counters import COUNTS, COUNTS_TYPE, as_json, counters_alone
 from watchline.spark.catalog_ref import CatalogRef
@@ -113,8 +113,9 @@ class MatchTask:
                     yield counters_alone(pa.array([as_json({})], COUNTS_TYPE), schema)
             with one_thread():
                 pairs = matcher.match(batch)
+            plain = bare(batch)
             for start in range(0, len(pairs), MAX_ROWS):
-                piece = match_table(pairs.slice(start, MAX_ROWS), batch, self.columns)
+                piece = match_table(pairs.slice(start, MAX_ROWS), plain, self.columns)
                 uncounted = pa.nulls(piece.num_rows, COUNTS_TYPE)
                 yield from piece.append_column(COUNTS, uncounted).to_batches()
         if schema is not None:

@@ -77,30 +77,35 @@ class Filters:
         self._words = 1
         self._axes: tuple[Attribute, ...] = ()
 
-    def acquire(self, queries: Moving, selectivity: float) -> tuple[Integers, bool]:
-        """The numbers of the filters of these queries, and whether some are new; `selectivity` is
-        the part of all objects that a query looks at."""
+    def acquire(self, queries: Moving, selectivity: float) -> tuple[Integers, bool, bool]:
+        """The numbers of the filters of these queries, whether some are new, and whether lines of
+        before lack what these need. `selectivity` is the part of all objects that a query looks
+        at."""
         used = np.bincount(queries.filter[queries.filter >= 0], minlength=len(queries.filters))
         numbers = [NO_FILTER] * (len(queries.filters) + 1)
-        new = False
+        new = lacking = False
         for i, (found, uses) in enumerate(zip(queries.filters, used.tolist(), strict=True)):
             if not uses:
                 continue
             if found not in self._numbers:
-                self._numbers[found] = self._free(self._is_inside(found, uses * selectivity))
-                new = True
+                is_inside = self._is_inside(found, uses * selectivity)
+                self._numbers[found] = self._free(is_inside)
+                new, lacking = True, lacking or not is_inside
             numbers[i] = self._numbers[found]
             self._uses[numbers[i]] = self._uses.get(numbers[i], 0) + uses
         if new:
-            self._widen()
-        return np.array(numbers, dtype=np.int64)[queries.filter], new
+            lacking |= self._widen()
+        return np.array(numbers, dtype=np.int64)[queries.filter], new, lacking
 
-    def _widen(self) -> None:
+    def _widen(self) -> bool:
+        """Lines have what all filters need from now on; whether they need more values."""
         self._prepared = None
         self._words = max(self._words, 1 + max(self._uses, default=0) // BITS)
         inside = (ranges_of(f, self._stream) for f, n in self._numbers.items() if n < 0)
         asked = {axis for ranges in inside for axis in ranges or ()}
-        self._axes += tuple(sorted(asked - set(self._axes)))
+        more = tuple(sorted(asked - set(self._axes)))
+        self._axes += more
+        return bool(more)
 
     def _is_inside(self, asked: Filter, candidates: float) -> bool:
         ranges = ranges_of(asked, self._stream)

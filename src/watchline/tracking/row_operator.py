@@ -31,7 +31,7 @@ from watchline.proximity import (
     Operator,
     object_type,
 )
-from watchline.rows import Columns, mask_of
+from watchline.rows import Columns, StringColumn, mask_of
 from watchline.tracking.filters import FilterColumns, Filters, stacked
 from watchline.tracking.objects import WORKING, Objects, RowSource, other_references
 from watchline.tracking.retention.shrinking import Shrinkage
@@ -87,7 +87,8 @@ class RowOperator:
         self._filters = Filters(stream)
         self.seats: Small = np.empty(0, np.int32)
         self.other_seats: Small = np.empty(0, np.int32)
-        self._names: pa.Array | None = None
+        # The ids of queries, by their numbers.
+        self._names = StringColumn()
         self._focals: dict[str, tuple[Any, Any]] = {}
         # Where there are several parts: what nearest neighbours did since the last timeline.
         self._writer: TimelineWriter | None = None
@@ -173,7 +174,6 @@ class RowOperator:
         ]
         named = zip(*(ids.to_pylist() for ids in moving.focals), strict=True)
         self._focals.update(zip(moving.ids.to_pylist(), named, strict=True))
-        self._names = None
         numbers = self._operator.register(
             moving,
             (focals[0], focals[1]),
@@ -186,6 +186,9 @@ class RowOperator:
                 moving.k > 0, 1.0, np.sqrt(self._shrinkage.areas(moving.ids, moving.accuracy))
             ),
         )
+        if len(self._names.start) < len(self._operator.ids):
+            self._names.grow(len(self._operator.ids))
+        self._names.put(numbers, moving.ids)
         return self._operator.open(numbers)
 
     def _known(self, ids: pa.Array, objects: Objects) -> Small:
@@ -217,9 +220,12 @@ class RowOperator:
             numbers = [self._operator.numbers[name] for name in gone]
             self._begin(writer, np.array(numbers, np.int64))
         old = self._memberships(self._leave(gone), event, rows)
-        filters, new = self._filters.acquire(came, self._operator.selectivity(came))
-        if new:
+        selectivity = self._operator.selectivity(came)
+        filters, new, lacking = self._filters.acquire(came, selectivity)
+        if lacking:
             self._read_again(objects)
+        if new:
+            self._operator.set_terms(*self._filters.terms())
         since = np.full(len(came), FIRST if newest is None else newest)
         opened = self._enter(came, filters, _waits(came, heard), since, objects)
         if writer:
@@ -229,12 +235,12 @@ class RowOperator:
         return old, self._memberships(opened, event, rows)
 
     def _read_again(self, objects: Objects) -> None:
-        """There are new filters: all objects are asked for what these need."""
+        """Filters need more of objects than before: all objects are asked for it. Filters of ranges
+        need the same values, whatever the bounds: so this is done once for an attribute."""
         tables = ((objects.own, self.seats), (objects.others, self.other_seats))
         seats = [of[table.places()] for table, of in tables]
         columns = [self._filters.columns_of(table.columns()) for table, _ in tables]
         self._operator.set_lines(np.concatenate(seats), *stacked(columns))
-        self._operator.set_terms(*self._filters.terms())
 
     def _heard(self, names: list[str]) -> dict[str, set[Any]]:
         """The focal objects that each of these queries has heard of; a query that replaces it has
@@ -331,9 +337,7 @@ class RowOperator:
         self._writer = other._writer
 
     def _ids(self, numbers: Integers) -> pa.Array:
-        if self._names is None or len(self._names) != len(self._operator.ids):
-            self._names = pa.array(self._operator.ids, pa.string())
-        return self._names.take(pa.array(numbers))
+        return self._names.take(numbers)
 
     # --- batches
 
