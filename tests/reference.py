@@ -227,6 +227,7 @@ class Change:
     time: int
     reason: str
     row: Row
+    distance: float | None = None  # of the object, from the centre of the query
 
 
 class Ledger:
@@ -242,6 +243,7 @@ class Ledger:
         self.waiting: dict[str, set[Any]] = {}  # focal objects that have not reported yet
         self.since: dict[str, int | None] = {}  # no older row starts the query; None: any row does
         self.answers: dict[str, set[Any]] = {}
+        self.asked: dict[str, QuerySpec] = {}  # the queries whose answers these are
         self.counters = {"late": 0, "rejected": 0}
 
     # Catalog versions
@@ -412,21 +414,45 @@ class Ledger:
         distances = {name: squared_distance(*self._place(name), cx, cy) for name in members}
         return set(sorted(members, key=lambda name: (distances[name], order_key(name)))[:k])
 
+    def _distance(self, query: QuerySpec | None, object_id: Any) -> float | None:
+        """From kNN's centre, else from that of the circle; None for all other queries. A focal
+        object that is gone is where its last row says."""
+        assert query is not None
+        if query.knn:
+            kind, _, *centre = query.knn
+        elif query.region and query.region[0] in ("circle", "mcircle"):
+            kind, *centre = query.region
+        else:
+            return None
+        moves = kind in ("mknn", "mcircle")
+        cx, cy = self._place(centre[0]) if moves else map(float, centre[:2])
+        square = squared_distance(*self._place(object_id), cx, cy)
+        return None if math.isnan(square) else math.sqrt(square)
+
     def _settle(
         self, time: int, left: str, entered: str, started: Iterable[str] = ()
     ) -> list[Change]:
         """Compute all answers again; the changes are the differences."""
-        before = self.answers
+        before, asked = self.answers, self.asked
         self.answers = {query.id: self._answer(query) for query in self.queries.values()}
+        self.asked = dict(self.queries)
         changes = []
         for query_id in before.keys() | self.answers.keys():
             old, new = before.get(query_id, set()), self.answers.get(query_id, set())
             # A starting query's `+` are `registered`, at the newest time of the stream.
             fresh = query_id in started
             when, why = (self.newest, "registered") if fresh else (time, entered)
-            gone = [Change(query_id, -1, name, time, left, self.latest[name]) for name in old - new]
-            came = [Change(query_id, +1, name, when, why, self.latest[name]) for name in new - old]
-            changes += gone + came
+            # What leaves a query that is dropped or replaced leaves that one, not its successor.
+            changes += [
+                Change(
+                    query_id, sign, name, at, reason, self.latest[name], self._distance(of, name)
+                )
+                for sign, of, names, at, reason in (
+                    (-1, asked.get(query_id), old - new, time, left),
+                    (+1, self.queries.get(query_id), new - old, when, why),
+                )
+                for name in names
+            ]
         # The `-` of an event come before its `+`, each by query id, then object id.
         return sorted(
             changes, key=lambda c: (c.sign, order_key(c.query_id), order_key(c.object_id))
