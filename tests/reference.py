@@ -121,6 +121,16 @@ def attributes_in(tree: Any) -> set[str]:
     return set().union(*(attributes_in(part) for part in tree))
 
 
+def regions_in(tree: Any, is_positive: bool = True) -> list[tuple[Tree, bool]]:
+    """The regions that a condition mentions, and whether an even number of NOTs is before each."""
+    if not isinstance(tree, (tuple, list)) or not tree:
+        return []
+    if tree[0] == "inside":
+        return [(tree[1], is_positive)]
+    kept = is_positive if tree[0] != "not" else not is_positive
+    return [found for part in tree for found in regions_in(part, kept)]
+
+
 # --------------------------------------------------------------------------------- regions
 
 
@@ -415,13 +425,16 @@ class Ledger:
         return set(sorted(members, key=lambda name: (distances[name], order_key(name)))[:k])
 
     def _distance(self, query: QuerySpec | None, object_id: Any) -> float | None:
-        """From kNN's centre, else from that of the circle; None for all other queries. A focal
-        object that is gone is where its last row says."""
+        """From kNN's centre, else from that of the circle if it is the only region and not negated;
+        None for all other queries. A focal object that is gone is where its last row says."""
         assert query is not None
+        regions = regions_in(query.where) + ([(query.region, True)] if query.region else [])
         if query.knn:
             kind, _, *centre = query.knn
-        elif query.region and query.region[0] in ("circle", "mcircle"):
-            kind, *centre = query.region
+        elif regions and all(region == regions[0] for region in regions):
+            (kind, *centre), is_positive = regions[0]
+            if kind not in ("circle", "mcircle") or not is_positive:
+                return None
         else:
             return None
         moves = kind in ("mknn", "mcircle")

@@ -645,6 +645,28 @@ def test_no_distance_without_a_centre() -> None:
         assert far(ledger.register(query)) == [(+1, 1, "registered", None)]
 
 
+def test_a_circle_in_the_condition_is_a_centre_if_it_is_the_only_region() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(1, 1, 3, 4)])
+    places = attr("x"), attr("y")
+    circle, box = ("inside", ("circle", 0, 0, 5), *places), ("inside", ("box", 0, 0, 9, 9), *places)
+    outside = ("not", ("inside", ("circle", 9, 9, 1), *places))
+    for number, (where, region, distance) in enumerate(
+        [
+            (circle, None, 5.0),
+            (("and", circle, price("=", None)), None, None),
+            (("or", circle, ("and", circle, T)), ("circle", 0, 0, 5), 5.0),
+            (("not", ("not", circle)), None, 5.0),
+            (outside, None, None),
+            (("or", circle, box), None, None),
+            (circle, ("box", 0, 0, 9, 9), None),
+            (("and", circle, outside), None, None),
+        ]
+    ):
+        found = far(ledger.register(QuerySpec(f"q{number}", where=where, region=region)))
+        assert found == ([] if number == 1 else [(+1, 1, "registered", distance)])
+
+
 def test_a_distance_whose_square_overflows_is_infinite() -> None:
     ledger = Ledger(CARS)
     ledger.register(QuerySpec("near", knn=("knn", 3, 0, 0)))

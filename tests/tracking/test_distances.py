@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import watchline as wl
-from tests.support.ledgers import NOON, Asked, Row, Told, Twin, compared
+from tests.support.ledgers import NOON, Asked, Row, Told, Twin, compared, within
 from watchline.tracking import distances
 
 # The focal object of queries that move.
@@ -67,6 +67,61 @@ def test_several_alternatives_have_one_centre() -> None:
         ("q", 1, 1, "enter", 3.0)
     ]
     assert far(twin.process([at(1, 2.0, time=1, speed=20.0)])) == [("q", -1, 1, "exit", 2.0)]
+
+
+CIRCLE, OTHER, BOX = (
+    ("circle", 0.0, 0.0, 5.0),
+    ("circle", 9.0, 9.0, 5.0),
+    ("box", 0.0, 0.0, 9.0, 9.0),
+)
+INSIDE = "INSIDE CIRCLE (0, 0, 5)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "where", "region", "distance"),
+    [
+        (f"WHERE {INSIDE}", within(CIRCLE), None, 3.0),
+        (f"WHERE NOT (NOT {INSIDE})", within(CIRCLE), None, 3.0),
+        (
+            f"WHERE {INSIDE} AND speed < 9 OR {INSIDE} AND n = 1",
+            (
+                "or",
+                ("and", within(CIRCLE), compared("speed", "<", 9.0)),
+                ("and", within(CIRCLE), compared("n", "=", 1)),
+            ),
+            None,
+            3.0,
+        ),
+        (f"WHERE {INSIDE} OR n = 0", ("or", within(CIRCLE), compared("n", "=", 0)), None, 3.0),
+        (f"WHERE speed < 9 AND {INSIDE} {INSIDE}",
+         ("and", compared("speed", "<", 9.0), within(CIRCLE)), CIRCLE, 3.0),
+        ("WHERE NOT INSIDE CIRCLE (9, 9, 5)", ("not", within(OTHER)), None, None),
+        (f"WHERE {INSIDE} AND NOT INSIDE CIRCLE (9, 9, 5)",
+         ("and", within(CIRCLE), ("not", within(OTHER))), None, None),
+        (f"WHERE {INSIDE} OR INSIDE CIRCLE (9, 9, 5)",
+         ("or", within(CIRCLE), within(OTHER)), None, None),
+        (f"WHERE {INSIDE} INSIDE (0, 0, 9, 9)", within(CIRCLE), BOX, None),
+    ],
+)  # fmt: skip
+def test_circles_in_conditions(sql: str, where: Any, region: Any, distance: float | None) -> None:
+    """The only region, and not negated: in whichever alternatives it stands."""
+    twin = Twin(queries=[Asked("q", sql, where, region)])
+    assert far(twin.process([at(1, 3.0)])) == [("q", 1, 1, "enter", distance)]
+    twin.process([at(1, 3.0, 7.0, time=1, n=1, speed=70.0)])
+    twin.process([at(1, 3.0, 3.0, time=2)])
+    twin.drop("q")
+
+
+def test_a_circle_in_the_condition_of_a_query_that_moves() -> None:
+    """Two regions, so there is no centre; kNN has one all the same."""
+    mixed = Asked("q", f"WHERE {INSIDE} INSIDE CIRCLE ('M', {F}, 5)", within(CIRCLE), ESCORT.region)
+    near = Asked("near", f"WHERE {INSIDE} kNN ('M', 1, {F})", within(CIRCLE), knn=NEAR_FOCAL.knn)
+    twin = Twin(queries=[mixed, near])
+    twin.process([at(F, 1.0)])
+    assert far(twin.process([at(1, 3.0)])) == [
+        ("near", 1, 1, "enter", 2.0),
+        ("q", 1, 1, "enter", None),
+    ]
 
 
 @pytest.mark.parametrize("asked", [BLOCK, CONVOY, FAST])
