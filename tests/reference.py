@@ -121,6 +121,16 @@ def attributes_in(tree: Any) -> set[str]:
     return set().union(*(attributes_in(part) for part in tree))
 
 
+def regions_in(tree: Any, is_positive: bool = True) -> list[tuple[Tree, bool]]:
+    """The regions that a condition mentions, and whether an even number of NOTs is before each."""
+    if not isinstance(tree, (tuple, list)) or not tree:
+        return []
+    if tree[0] == "inside":
+        return [(tree[1], is_positive)]
+    kept = is_positive if tree[0] != "not" else not is_positive
+    return [found for part in tree for found in regions_in(part, kept)]
+
+
 # --------------------------------------------------------------------------------- regions
 
 
@@ -227,6 +237,7 @@ class Change:
     time: int
     reason: str
     row: Row
+    distance: float | None = None  # of the object, from the centre of the query
 
 
 class Ledger:
@@ -242,6 +253,7 @@ class Ledger:
         self.waiting: dict[str, set[Any]] = {}  # focal objects that have not reported yet
         self.since: dict[str, int | None] = {}  # no older row starts the query; None: any row does
         self.answers: dict[str, set[Any]] = {}
+        self.asked: dict[str, QuerySpec] = {}  # the queries whose answers these are
         self.counters = {"late": 0, "rejected": 0}
 
     # Catalog versions
@@ -412,21 +424,48 @@ class Ledger:
         distances = {name: squared_distance(*self._place(name), cx, cy) for name in members}
         return set(sorted(members, key=lambda name: (distances[name], order_key(name)))[:k])
 
+    def _distance(self, query: QuerySpec | None, object_id: Any) -> float | None:
+        """From kNN's centre, else from that of the circle if it is the only region and not negated;
+        None for all other queries. A focal object that is gone is where its last row says."""
+        assert query is not None
+        regions = regions_in(query.where) + ([(query.region, True)] if query.region else [])
+        if query.knn:
+            kind, _, *centre = query.knn
+        elif regions and all(region == regions[0] for region in regions):
+            (kind, *centre), is_positive = regions[0]
+            if kind not in ("circle", "mcircle") or not is_positive:
+                return None
+        else:
+            return None
+        moves = kind in ("mknn", "mcircle")
+        cx, cy = self._place(centre[0]) if moves else map(float, centre[:2])
+        square = squared_distance(*self._place(object_id), cx, cy)
+        return None if math.isnan(square) else math.sqrt(square)
+
     def _settle(
         self, time: int, left: str, entered: str, started: Iterable[str] = ()
     ) -> list[Change]:
         """Compute all answers again; the changes are the differences."""
-        before = self.answers
+        before, asked = self.answers, self.asked
         self.answers = {query.id: self._answer(query) for query in self.queries.values()}
+        self.asked = dict(self.queries)
         changes = []
         for query_id in before.keys() | self.answers.keys():
             old, new = before.get(query_id, set()), self.answers.get(query_id, set())
             # A starting query's `+` are `registered`, at the newest time of the stream.
             fresh = query_id in started
             when, why = (self.newest, "registered") if fresh else (time, entered)
-            gone = [Change(query_id, -1, name, time, left, self.latest[name]) for name in old - new]
-            came = [Change(query_id, +1, name, when, why, self.latest[name]) for name in new - old]
-            changes += gone + came
+            # What leaves a query that is dropped or replaced leaves that one, not its successor.
+            changes += [
+                Change(
+                    query_id, sign, name, at, reason, self.latest[name], self._distance(of, name)
+                )
+                for sign, of, names, at, reason in (
+                    (-1, asked.get(query_id), old - new, time, left),
+                    (+1, self.queries.get(query_id), new - old, when, why),
+                )
+                for name in names
+            ]
         # The `-` of an event come before its `+`, each by query id, then object id.
         return sorted(
             changes, key=lambda c: (c.sign, order_key(c.query_id), order_key(c.object_id))

@@ -530,8 +530,8 @@ def test_knn_breaks_ties_by_id() -> None:
     # 3 leaves, 4 (tied with 2, behind it) takes its place: caused by 3's row, at its time.
     changes = ledger.process([car(2, 3, 9)])
     assert changes == [
-        Change("near", -1, 3, 2, "exit", car(2, 3, 9)),
-        Change("near", +1, 4, 2, "enter", car(1, 4, -1)),
+        Change("near", -1, 3, 2, "exit", car(2, 3, 9), 9.0),
+        Change("near", +1, 4, 2, "enter", car(1, 4, -1), 1.0),
     ]
 
 
@@ -580,6 +580,99 @@ def test_expiry_of_a_neighbour_lets_the_next_one_enter_at_the_expiry_time() -> N
     assert brief(ledger.process([car(140, 3, 9)])) == [
         ("near", -1, 1, 110, "expired"),
         ("near", +1, 2, 110, "enter"),
+    ]
+
+
+# -------------------------------------------------------------------------------- distance
+
+
+def far(changes: list[Change]) -> list[tuple[Any, ...]]:
+    return [(c.sign, c.object_id, c.reason, c.distance) for c in changes]
+
+
+def test_distance_counts_from_the_centre_of_a_circle() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(1, 2, 3, 4)])
+    depot = QuerySpec("depot", region=("circle", 0, 0, 5))
+    assert far(ledger.register(depot)) == [(+1, 2, "registered", 5.0)]
+    assert far(ledger.process([car(2, 3, 0, -2)])) == [(+1, 3, "enter", 2.0)]
+    # What leaves is where it is now, or where it was last.
+    assert far(ledger.process([car(3, 3, 6, 8)])) == [(-1, 3, "exit", 10.0)]
+    assert far(ledger.process([car(102, 3, 6, 8)])) == [(-1, 2, "expired", 5.0)]
+
+
+def test_what_a_replaced_query_loses_was_at_a_distance_from_the_old_centre() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(1, 1, 3, 4), car(1, 2, 103, 4)])
+    ledger.register(QuerySpec("depot", region=("circle", 0, 0, 5)))
+    moved = QuerySpec("depot", region=("circle", 100, 0, 5))
+    assert far(ledger.replace(moved)) == [(-1, 1, "dropped", 5.0), (+1, 2, "registered", 5.0)]
+    boxed = QuerySpec("depot", region=("box", 0, 0, 5, 5))
+    assert far(ledger.replace(boxed)) == [(-1, 2, "dropped", 5.0), (+1, 1, "registered", None)]
+
+
+def test_distance_to_a_focal_object_that_moved_or_is_gone() -> None:
+    ledger = Ledger(CARS)
+    ledger.register(QuerySpec("escort", region=("mcircle", 1, 5)))
+    ledger.process([car(1, 1, 0, 0)])
+    assert far(ledger.process([car(2, 2, 3, 4)])) == [(+1, 2, "enter", 5.0)]
+    assert far(ledger.process([car(3, 1, 0, -1), car(3, 3, 0, 0)])) == [
+        (-1, 2, "exit", math.sqrt(34)),
+        (+1, 3, "enter", 1.0),
+    ]
+    # The focal object times out: it was last at (0, -1).
+    assert far(ledger.process([car(50, 3, 0, 1)])) == []
+    assert far(ledger.process([car(104, 4, 50)])) == [(-1, 3, "expired", 2.0)]
+
+
+def test_the_centre_of_knn_counts_before_that_of_a_circle() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(1, 1, 3, 4)])
+    both = QuerySpec("both", region=("circle", 3, 3, 5), knn=("knn", 1, 0, 0))
+    assert far(ledger.register(both)) == [(+1, 1, "registered", 5.0)]
+    ledger.process([car(1, 2, 3, 5)])
+    moving = QuerySpec("moving", region=("circle", 3, 3, 5), knn=("mknn", 1, 2))
+    ledger.register(moving)
+    assert far(ledger.process([car(2, 2, 3, 6)])) == [(+1, 1, "registered", 2.0)]
+
+
+def test_no_distance_without_a_centre() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(1, 1, 3, 4)])
+    square = [(0, 0), (9, 0), (9, 9), (0, 9)]
+    for number, region in enumerate([None, ("box", 0, 0, 5, 5), ("polygon", [square])]):
+        query = QuerySpec(f"q{number}", region=region)
+        assert far(ledger.register(query)) == [(+1, 1, "registered", None)]
+
+
+def test_a_circle_in_the_condition_is_a_centre_if_it_is_the_only_region() -> None:
+    ledger = Ledger(CARS)
+    ledger.process([car(1, 1, 3, 4)])
+    places = attr("x"), attr("y")
+    circle, box = ("inside", ("circle", 0, 0, 5), *places), ("inside", ("box", 0, 0, 9, 9), *places)
+    outside = ("not", ("inside", ("circle", 9, 9, 1), *places))
+    for number, (where, region, distance) in enumerate(
+        [
+            (circle, None, 5.0),
+            (("and", circle, price("=", None)), None, None),
+            (("or", circle, ("and", circle, T)), ("circle", 0, 0, 5), 5.0),
+            (("not", ("not", circle)), None, 5.0),
+            (outside, None, None),
+            (("or", circle, box), None, None),
+            (circle, ("box", 0, 0, 9, 9), None),
+            (("and", circle, outside), None, None),
+        ]
+    ):
+        found = far(ledger.register(QuerySpec(f"q{number}", where=where, region=region)))
+        assert found == ([] if number == 1 else [(+1, 1, "registered", distance)])
+
+
+def test_a_distance_whose_square_overflows_is_infinite() -> None:
+    ledger = Ledger(CARS)
+    ledger.register(QuerySpec("near", knn=("knn", 3, 0, 0)))
+    assert far(ledger.process([car(1, 1, 1e200), car(1, 2, 1e-200)])) == [
+        (+1, 1, "enter", INF),
+        (+1, 2, "enter", 0.0),
     ]
 
 

@@ -25,7 +25,15 @@ from watchline.kernels.arrays import Doubles, Integers
 from watchline.proximity.events import Events
 from watchline.proximity.operator import Operator
 from watchline.proximity.query_columns import Moving
-from watchline.proximity.tables import BOX, FIRST, NO_SHAPE, ROW, AnswerChanges
+from watchline.proximity.tables import (
+    BOX,
+    FIRST,
+    NEAREST_CENTRE,
+    NO_CENTRE,
+    NO_SHAPE,
+    ROW,
+    AnswerChanges,
+)
 
 OBJECTS, STEP = 110_000, 0.001
 # Networks that are not ours to give away; without them there is a town.
@@ -251,6 +259,7 @@ def watched(
         np.full((n, 2), asked.side / 2),
         np.full(n, asked.k),
         centre,
+        np.full(n, NEAREST_CENTRE if asked.k else NO_CENTRE, np.uint8),
         (none, ids) if asked.k else (ids, none),
         np.full(n, -1),
         (),

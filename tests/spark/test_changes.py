@@ -45,6 +45,7 @@ from watchline.spark.store import store_at
 
 pytestmark = pytest.mark.spark
 
+OWN = ["query_id", "sign", "object_id", "time", "reason", "distance"]
 TIMEOUT = 20 * SECOND
 NEAR = Asked("near", "WHERE x < 50", compared("x", "<", 50.0))
 
@@ -70,7 +71,7 @@ def test_batch(
     # Rows come in any order, from any number of partitions.
     df = batch(spark, rows[::-1], kind).repartition(3)
     out = wl.changes(df, catalog, "cars", shards=shards)
-    assert out.columns == ["query_id", "sign", "object_id", "time", "reason", *df.columns]
+    assert out.columns == [*OWN, *df.columns]
     found = told(out.toArrow())
     same(found, right)
     assert sorted({c[4] for c in found}) == sorted({c[4] for c in right})
@@ -474,18 +475,36 @@ def test_what_is_refused(spark: SparkSession, stream: Stream) -> None:
         wl.changes(df, "/nowhere/at/all", "cars")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["query_id", "sign", "object_id", "time", "reason", "_watchline_version", "_watchline_counts"],
-)
+def with_attribute(stream: Stream, name: str) -> tuple[list[str], DataFrame, DataFrame]:
+    """A stream `s` with an attribute of this name, and rows of it as a stream and as a batch."""
+    texts = [f"CREATE STREAM s (id BIGINT, {name} BIGINT, ts TIMESTAMP) OBJECT id TIME ts"]
+    columns = ["id", fn.lit(7).cast("long").alias(name), "ts"]
+    static = batch(stream.spark, fleet(3, odd=0), "BIGINT")
+    return texts, stream.rows().select(columns), static.select(columns)
+
+
+@pytest.mark.parametrize("name", ["_watchline_version", "_watchline_counts"])
 def test_names_that_are_taken(stream: Stream, name: str) -> None:
     """Refused before anything runs, in batch and in stream."""
-    texts = [f"CREATE STREAM s (id BIGINT, {name} BIGINT, ts TIMESTAMP) OBJECT id TIME ts"]
-    df = stream.rows().select("id", fn.lit(1).cast("long").alias(name), "ts")
-    static = batch(stream.spark, fleet(3), "BIGINT").select("id", fn.lit(1).cast("long").alias(name), "ts")  # noqa: E501  # fmt: skip
-    for rows in (df, static):
+    texts, *both = with_attribute(stream, name)
+    for rows in both:
         with pytest.raises(WatchlineError, match=f"attribute '{name}' of stream 's' is in the way"):
             wl.changes(rows, texts, "s")
+
+
+def test_names_of_our_own_columns(stream: Stream) -> None:
+    """Such attributes come out as `<stream>_<name>`, whatever the case of their letters, also where
+    they are selected."""
+    for name in (*OWN, "Distance"):
+        texts, df, static = with_attribute(stream, name)
+        for rows in (df, static):
+            assert wl.changes(rows, texts, "s").columns == [*OWN, "id", f"s_{name}", "ts"]
+    asked = "CREATE QUERY q AS SELECT Distance, id FROM s WHERE Distance = 7 EMIT CHANGES"
+    out = wl.changes(static, [*texts, asked], "s")
+    assert out.columns == [*OWN, "s_Distance", "id"]
+    out.write.parquet(str(stream.folder / "written"))
+    found = stream.spark.read.parquet(str(stream.folder / "written")).collect()
+    assert [(r["distance"], r["s_Distance"]) for r in found] == [(None, 7)] * len(found) != []
 
 
 def test_columns_besides_the_declared_ones(stream: Stream) -> None:
@@ -496,7 +515,7 @@ def test_columns_besides_the_declared_ones(stream: Stream) -> None:
     df = batch(stream.spark, rows, "BIGINT").withColumn("sign", fn.lit("x"))
     df = df.withColumn("id", fn.col("id").cast("int")).withColumn("weird `name`", fn.lit(1))
     out = wl.changes(df, catalog, "cars")
-    assert out.columns == ["query_id", "sign", "object_id", "time", "reason", *(n for n, _ in attributes())]  # noqa: E501  # fmt: skip
+    assert out.columns == [*OWN, *(name for name, _ in attributes())]
     assert dict(out.dtypes)["object_id"] == "bigint"
     same(told(out.toArrow()), wanted(oracle("BIGINT", None, [NEAR]).process(rows)))
 

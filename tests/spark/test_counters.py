@@ -7,11 +7,13 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -25,6 +27,7 @@ from watchline.catalog import Catalog
 from watchline.config import Job, SinkConfig, SourceConfig
 from watchline.errors import EngineError, InvalidState, SchemaMismatch
 from watchline.spark.job import failure, replay, start
+from watchline.spark.sink import committed_files
 
 pytestmark = pytest.mark.spark
 
@@ -288,7 +291,7 @@ def test_reasons_of_a_stream_of_joins(spark: SparkSession, tmp_path: Path) -> No
 
 @pytest.mark.filterwarnings("ignore::watchline.UnansweredWarning")
 def test_changes_have_the_attributes_that_all_queries_select(spark: SparkSession) -> None:
-    own = ["query_id", "sign", "object_id", "time", "reason"]
+    own = ["query_id", "sign", "object_id", "time", "reason", "distance"]
     near, slow = (text.replace("*", "speed, id") for text in (NEAR, SLOW))
     df = batch(spark, cars(), "BIGINT")
     for shards in (1, 2):
@@ -444,7 +447,7 @@ def test_the_columns_of_a_job_belong_to_its_checkpoint(stream: Stream, emit: str
         catalog.execute(more)
         assert failure(query) is None
         assert max(tasks(stream.spark, str(query.runId))) <= 2
-    own = [] if emit == "matches" else ["sign", "object_id", "time", "reason"]
+    own = [] if emit == "matches" else ["sign", "object_id", "time", "reason", "distance"]
     found = stream.table()
     assert found.column_names == ["query_id", *own, "id", "x"]
     assert sorted(zip(found["query_id"].to_pylist(), found["id"].to_pylist(), strict=True)) == [
@@ -497,14 +500,50 @@ def test_columns_belong_to_the_checkpoint(stream: Stream) -> None:
     mark.write_text(json.dumps(["query_id", "gone"]))
     stream.put([row(1)])
     start(stream.spark, job).awaitTermination(180)
-    assert json.loads(mark.read_text())[5:] == ["x"]
+    assert json.loads(mark.read_text())["columns"][6:] == ["x"]
     catalog.execute(NEAR.replace("QUERY", "OR REPLACE QUERY").replace("*", "y"))
     stream.put([row(2)])
     with pytest.warns(
-        wl.SelectWarning, match=r"began with \(.*, x\), and queries select .*, y now"
+        wl.SelectWarning, match=r"began with \(.*, x\), and the result has .*, y now"
     ):
         start(stream.spark, job).awaitTermination(180)
-    assert json.loads(mark.read_text())[5:] == ["x"]
+    assert json.loads(mark.read_text())["columns"][6:] == ["x"]
+
+
+MEASURED = """
+CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, distance DOUBLE, ts TIMESTAMP)
+    OBJECT id TIME ts POINT (x, y) MAX AHEAD UNLIMITED;
+CREATE QUERY depot AS SELECT distance FROM cars INSIDE CIRCLE (0, 0, 10)
+"""
+BEFORE = ["query_id", "sign", "object_id", "time", "reason", "distance"]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_checkpoint_from_before_changes_had_a_distance(stream: Stream, marked: bool) -> None:
+    """It goes on without one, and attributes keep the names that they had; a new one has both."""
+    catalog = Catalog(stream.folder / "catalog")
+    catalog.execute(MEASURED)
+    job = job_of(stream, catalog, "changes")
+    mark = stream.folder / "checkpoint" / "watchline-columns"
+    wanted = [
+        {"distance": 5.0, "cars_distance": 7.0},
+        {"distance": 8.0} if marked else {"id": 2, "distance": 8.0, "x": 0.0},
+    ]
+    for number, values in enumerate(wanted):
+        if number:
+            if marked:
+                mark.write_text(json.dumps(BEFORE))
+            else:
+                mark.unlink()
+        rows = {"id": [number + 1], "x": [3.0 - 3 * number], "y": [4.0], "distance": [7.0 + number]}
+        stream.put(pa.table({**rows, "ts": pa.array([number], pa.timestamp("us", "UTC"))}))
+        with nullcontext() if not number else pytest.warns(wl.SelectWarning, match="has .*cars_"):
+            start(stream.spark, job).awaitTermination(180)
+        files = [pq.read_table(file) for file in committed_files(str(stream.folder / "out"))]
+        [found] = [row for file in files for row in file.to_pylist() if row["object_id"] > number]
+        assert found["query_id"] == "depot"
+        assert {name: found[name] for name in values} == values
+        assert ("cars_distance" in found) == (number == 0)
 
 
 def test_behind_a_url_all_columns_come_out(stream: Stream) -> None:
@@ -515,7 +554,7 @@ def test_behind_a_url_all_columns_come_out(stream: Stream) -> None:
     job = job_of(stream, catalog, "changes")
     start(stream.spark, replace(job, checkpoint=f"file://{job.checkpoint}")).awaitTermination(180)
     written = stream.spark.read.parquet(job.sink.path).columns
-    assert written[5:] == [name for name, _ in attributes()]
+    assert written[6:] == [name for name, _ in attributes()]
 
 
 def test_a_session_of_so_many_shards(spark: SparkSession) -> None:

@@ -46,18 +46,18 @@ def test_a_matcher(names: dict[str, Any]) -> None:
 def test_a_query_that_moves(names: dict[str, Any]) -> None:
     """ann at 0, then at 5; t1 at 1; t2 at 4, then at 10."""
     told = names["moves"].selectExpr(
-        "unix_timestamp(time)", "query_id", "sign", "object_id", "reason"
+        "unix_timestamp(time)", "query_id", "sign", "object_id", "reason", "distance"
     )
     assert sorted(rows(told)) == [
-        (1, "around", 1, "t1", "registered"),
-        (1, "nearest", 1, "t1", "registered"),
-        (2, "around", -1, "t1", "exit"),
-        (2, "around", 1, "t2", "enter"),
-        (2, "nearest", -1, "t1", "exit"),
-        (2, "nearest", 1, "t2", "enter"),
-        (3, "around", -1, "t2", "exit"),
-        (3, "nearest", -1, "t2", "exit"),
-        (3, "nearest", 1, "t1", "enter"),
+        (1, "around", 1, "t1", "registered", None),
+        (1, "nearest", 1, "t1", "registered", 1.0),
+        (2, "around", -1, "t1", "exit", None),
+        (2, "around", 1, "t2", "enter", None),
+        (2, "nearest", -1, "t1", "exit", 4.0),
+        (2, "nearest", 1, "t2", "enter", 1.0),
+        (3, "around", -1, "t2", "exit", None),
+        (3, "nearest", -1, "t2", "exit", 5.0),
+        (3, "nearest", 1, "t1", "enter", 4.0),
     ]
 
 

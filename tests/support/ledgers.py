@@ -21,7 +21,7 @@ from tests.support.strategies import constant_sql, life_sql
 from watchline.catalog import Catalog
 
 Row = dict[str, Any]
-# Query, sign, object, time, reason, the row.
+# Query, sign, object, time, reason, and the distance with the row.
 Told = tuple[Any, ...]
 
 ATTRIBUTES = [
@@ -264,7 +264,10 @@ def told(changes: pa.Table) -> list[Told]:
 
 def expected(changes: Iterable[reference.Change], names: list[str]) -> list[Told]:
     return [
-        (c.query_id, c.sign, c.object_id, c.time, c.reason, tuple(_plain(c.row[n]) for n in names))
+        (
+            *(c.query_id, c.sign, c.object_id, c.time, c.reason),
+            (c.distance, *(_plain(c.row[n]) for n in names)),
+        )
         for c in changes
     ]
 

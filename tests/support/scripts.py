@@ -25,6 +25,7 @@ from tests.support.strategies import (
     region_sql,
 )
 from watchline.errors import QuerySyntaxError
+from watchline.model import Inside
 
 ATTRIBUTES = [
     ("d", "DOUBLE"), ("e", "DOUBLE"), ("n", "BIGINT"), ("m", "BIGINT"), ("s", "STRING"),
@@ -164,6 +165,15 @@ class Played:
         # What can be left out of a condition is not used by it.
         used = {a.name for a in query.attributes()}
         if not reference.attributes_in(where) <= used | {"s", "u", "b", "c", "tt"}:
+            reject()
+        # Regions that can be left out give the query no centre, and take it none.
+        regions = {
+            (atom.region, atom.negated)
+            for alternative in query.where
+            for atom in alternative.atoms
+            if isinstance(atom, Inside)
+        }
+        if len(regions) != len({repr(found) for found in reference.regions_in(where)}):
             reject()
         spec = reference.QuerySpec(name, where, region, knn, *life)
         drops = [name] if name in self.ledger.registered else []

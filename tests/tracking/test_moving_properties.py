@@ -473,6 +473,7 @@ def told_of(merged: Any, object_name: str) -> list[Told]:
         "object_id": shown[object_name],
         "time": pa.array(merged.times).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
         "reason": pa.array([reasons[code] for code in merged.reasons.tolist()], pa.string()),
+        "distance": pa.array(merged.distances, from_pandas=True),
     }
     return told(pa.table({**own, **{name: shown[name] for name in shown.column_names}}))
 
@@ -497,6 +498,41 @@ def test_merged_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
     for event in events:
         shards.play(*event)
     assert len(shards.events) > 100
+
+
+# Region and kNN clause: kinds with a centre and without, and centres that differ.
+SUCCESSORS: dict[str, tuple[Any, Any]] = {
+    "near": (None, ("knn", 2, 0.0, 0.0)),
+    "near another place": (None, ("knn", 2, 3.0, 0.0)),
+    "near a car": (None, ("mknn", 2, 1)),
+    "circle": (("circle", 0.5, 0.0, 2.0), None),
+    "circle of a car": (("mcircle", 1, 2.0), None),
+    "box": (("box", -1.0, -1.0, 2.5, 2.5), None),
+}
+
+
+@pytest.mark.parametrize("new", SUCCESSORS)
+@pytest.mark.parametrize("old", SUCCESSORS)
+def test_what_a_replaced_query_loses_has_its_distance_in_shards(old: str, new: str) -> None:
+    """Its distance is from the old centre, what enters has it from the new one."""
+    shards = MergedShards("BIGINT", None, 2, generous=False)
+    rest = dict.fromkeys("nm", 0) | dict.fromkeys(["s", "u", "b", "c", "tt"])
+    cars = [{"id": i, "d": 0.7 * i - 1.0, "e": 0.0, **rest} for i in range(1, 8)]
+    near = [{**car, "d": car["d"] - 1.0} for car in cars]
+    far = [{**car, "d": car["d"] + 3.0} for car in cars]
+    shards.play("query", "a", ("true",), *_region_and_life(old))
+    shards.play("rows", [(car, 0) for car in cars])
+    shards.play("rows", [(car, 1) for car in near])
+    shards.play("query", "a", ("true",), *_region_and_life(new))
+    shards.play("rows", [(car, 1) for car in [*near, *far]])
+    shards.play("query", "a", ("true",), *_region_and_life(old))
+    shards.play("drop", "a")
+    assert {"enter", "exit"} <= {change.reason for change in shards.events}
+
+
+def _region_and_life(name: str) -> tuple[Any, ...]:
+    region, knn = SUCCESSORS[name]
+    return region, (None, None), knn
 
 
 @settings(ours, max_examples=examples(40))

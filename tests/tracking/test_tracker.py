@@ -266,11 +266,42 @@ def test_refused_versions_leave_everything_as_it_was(version: Any) -> None:
     assert twin.tracker.advance_to(twin.catalog.version).num_rows == 0
 
 
-def test_an_attribute_with_the_name_of_a_result_column() -> None:
+OWN = ["query_id", "sign", "object_id", "time", "reason", "distance"]
+
+
+@pytest.mark.parametrize("name", [*OWN, "Distance", "TIME"])
+def test_an_attribute_with_the_name_of_a_result_column(name: str) -> None:
+    """It comes out with the name of the stream before it; Spark has no case in names."""
     catalog = Catalog.of(
-        "CREATE STREAM s (id BIGINT, reason STRING, ts TIMESTAMP) OBJECT id TIME ts"
+        f"CREATE STREAM s (id BIGINT, {name} BIGINT, ts TIMESTAMP) OBJECT id TIME ts;"
+        f"CREATE QUERY q AS SELECT * FROM s WHERE {name} < 9 EMIT CHANGES"
     )
-    with pytest.raises(wl.InvalidQuery, match="attribute 'reason' of stream 's' is in the way"):
+    rows = pa.table({"id": [1], name: [7], "ts": pa.array([NOON], pa.timestamp("us", "UTC"))})
+    tracker = wl.Tracker(catalog, "s")
+    assert tracker.advance_to(tracker.version).column_names == [*OWN, "id", f"s_{name}", "ts"]
+    [change] = tracker.process(rows).to_pylist()
+    assert (change["query_id"], change["sign"], change["object_id"]) == ("q", 1, 1)
+    assert (change["reason"], change["distance"], change[f"s_{name}"]) == ("enter", None, 7)
+
+
+def test_an_object_and_a_time_with_the_names_of_result_columns() -> None:
+    catalog = Catalog.of(
+        "CREATE STREAM s (object_id STRING, v DOUBLE, time TIMESTAMP) OBJECT object_id TIME time;"
+        "CREATE QUERY q AS SELECT * FROM s WHERE v < 9 EMIT CHANGES"
+    )
+    rows = {"object_id": ["a", "b"], "v": [1.0, 10.0]}
+    times = pa.array([NOON, NOON + 1], pa.timestamp("us", "UTC"))
+    [change] = wl.Tracker(catalog, "s").process(pa.table({**rows, "time": times})).to_pylist()
+    assert change["object_id"] == change["s_object_id"] == "a"
+    assert change["time"] == change["s_time"] == times[0].as_py()
+
+
+def test_two_attributes_for_one_column_of_the_result() -> None:
+    catalog = Catalog.of(
+        "CREATE STREAM s (id BIGINT, reason STRING, S_Reason STRING, ts TIMESTAMP)"
+        " OBJECT id TIME ts"
+    )
+    with pytest.raises(wl.InvalidQuery, match=r"'reason' of stream 's'.* come out as 's_reason'"):
         wl.Tracker(catalog, "s")
 
 

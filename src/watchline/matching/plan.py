@@ -111,6 +111,9 @@ class Plan:
     accuracy: Doubles
     use: Integers
     uses: tuple[frozenset[str], ...]
+    # The centre (x, y) of each query, from which distances count, NaN for those without; no rows at
+    # all where no query has one. See `model.centre_of`.
+    centres: Doubles
     # The queries of the stream that emit something else, or join it.
     unanswered: pa.Array
 

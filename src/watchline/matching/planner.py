@@ -48,6 +48,7 @@ from watchline.model import (
     StaticRegion,
     Stream,
     Type,
+    centre_of,
 )
 from watchline.rows import ARROW
 
@@ -170,6 +171,8 @@ class PlanDraft:
         self._lifetime: list[Integers] = []
         self._until: list[Integers] = []
         self._accuracy: list[Doubles] = []
+        # Queries that have a centre, and where.
+        self._centres: list[tuple[Integers, Doubles]] = []
         self.undecided: Undecided = []
         self._use: list[Integers] = []
         self._uses: dict[frozenset[str], int] = {}
@@ -203,6 +206,9 @@ class PlanDraft:
         if not is_static(query):
             self.undecided.append((number, query))
             return
+        centre = centre_of(query)
+        if isinstance(centre, Circle):
+            self._centres.append((np.array([number]), np.array([[centre.x, centre.y]])))
         if len(query.where) > 1:
             self._several.append(number)
         for alternative in query.where:
@@ -247,6 +253,8 @@ class PlanDraft:
         self._accuracy.append(made.accuracy[numbers])
         self._use.append(np.array(uses, np.int64)[places])
         self._several += (before + np.flatnonzero(made.several[numbers])).tolist()
+        if len(made.centres):
+            self._centres.append((before + np.arange(len(numbers)), made.centres[numbers]))
         self._queries += len(numbers)
         return before
 
@@ -357,6 +365,9 @@ class PlanDraft:
     def finish(self, version: int, unanswered: pa.Array) -> Plan:
         several = np.zeros(self._queries, dtype=np.bool_)
         several[self._several] = True
+        centres = np.full((self._queries if self._centres else 0, 2), np.nan)
+        for numbers, points in self._centres:
+            centres[numbers] = points
         return Plan(
             version=version,
             ids=pa.concat_arrays(self._ids) if self._ids else pa.array([], pa.string()),
@@ -373,6 +384,7 @@ class PlanDraft:
             accuracy=_concatenated(self._accuracy, np.float64),
             use=_concatenated(self._use, np.int64),
             uses=tuple(self._uses),
+            centres=centres,
             unanswered=unanswered,
         )
 

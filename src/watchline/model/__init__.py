@@ -10,8 +10,10 @@ no meaning, so a model that exists is a model that can run.
     region.py     box, circle, polygon, corridor; bound to a focal object; k nearest neighbours
     retention.py  which objects of a stream are kept
     query.py      streams, windows, queries
+    centre.py     the centre of a query, for distances
 """
 
+from watchline.model.centre import Centred, centre_of
 from watchline.model.condition import (
     INF,
     MAX_BIGINT,
@@ -97,6 +99,7 @@ __all__ = [
     "Atom",
     "Attribute",
     "Box",
+    "Centred",
     "Circle",
     "Compare",
     "Condition",
@@ -128,6 +131,7 @@ __all__ = [
     "Stream",
     "Type",
     "Window",
+    "centre_of",
     "compare",
     "condition_sql",
     "conjoin",

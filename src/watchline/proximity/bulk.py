@@ -33,6 +33,7 @@ from watchline.proximity.tables import (
     World,
     admits,
     cells_of_query,
+    distance_to,
     in_region,
     is_focal,
     list_at,
@@ -140,6 +141,7 @@ def queries_looking(
                             looks |= inside
                         if looks:
                             changes.event[at], changes.query[at], changes.row[at] = j, q, 0
+                            changes.distance[at] = distance_to(world, q, x, y)
                             changes.what[at] = np.int8(1) if inside else np.int8(0)
                             at += 1
                     block, fill = blocks[block * BLOCK + ITEMS], ITEMS

@@ -258,7 +258,7 @@ def _report(
     if starts:
         queries.fresh[q] = world.counter[2] + e
         if partial:
-            at = note_change(world.objects, changes, at, e, q, NOBODY, FRESH)
+            at = note_change(world, changes, at, e, q, NOBODY, FRESH)
     return open_nearest(world, changes, at, e, q, partial)
 
 

@@ -233,7 +233,7 @@ def close_nearest(
         unlist_query(world, world.nearest, q)
         queries.count[q] = 0
         if partial and world.focal[q, OF_NEAREST] >= 0:
-            at = note_change(world.objects, changes, at, e, q, NOBODY, CLOSE)
+            at = note_change(world, changes, at, e, q, NOBODY, CLOSE)
     queries.state[q] = state
     return at
 
@@ -242,7 +242,7 @@ def close_nearest(
 def _note_all(world: World, changes: AnswerChanges, at: int, e: int, q: int, what: int) -> int:
     start = world.queries.start[q]
     for i in range(start, start + min(world.queries.count[q], world.queries.k[q])):
-        at = note_change(world.objects, changes, at, e, q, np.int64(world.slots[i]), what)
+        at = note_change(world, changes, at, e, q, np.int64(world.slots[i]), what)
     return at
 
 
@@ -258,7 +258,7 @@ def _refer_all(world: World, q: int, more: int) -> None:
 @leaf
 def _note_centre(world: World, changes: AnswerChanges, at: int, e: int, q: int) -> int:
     s = np.int64(world.focal[q, OF_NEAREST])
-    return note_change(world.objects, changes, at, e, q, s, CENTRE) if s >= 0 else at
+    return note_change(world, changes, at, e, q, s, CENTRE) if s >= 0 else at
 
 
 @leaf
@@ -291,12 +291,12 @@ def move_nearest(
     for i in range(start, start + now):
         s = np.int64(world.slots[i])
         if objects.mark[s] != -mark:
-            at = note_change(world.objects, changes, at, e, q, s, ADD)
+            at = note_change(world, changes, at, e, q, s, ADD)
         objects.mark[s] = mark
     for i in range(n):
         s = np.int64(world.scratch[i])
         if objects.mark[s] == -mark:
-            at = note_change(world.objects, changes, at, e, q, s, REMOVE)
+            at = note_change(world, changes, at, e, q, s, REMOVE)
     if world.significant is not None:
         _refer_anew(world, q, before)
     return at
@@ -403,19 +403,15 @@ def _one_near(
             if n > want:
                 refer(world, np.int64(world.slots[start + want]), LESS)
     if i < k and j < k:
-        return note_change(world.objects, changes, at, e, q, s, REFRESH) if partial else at
+        return note_change(world, changes, at, e, q, s, REFRESH) if partial else at
     if i < k:
-        at = note_change(world.objects, changes, at, e, q, s, REMOVE)
+        at = note_change(world, changes, at, e, q, s, REMOVE)
         if n >= k:
-            at = note_change(
-                world.objects, changes, at, e, q, np.int64(world.slots[start + k - 1]), ADD
-            )
+            at = note_change(world, changes, at, e, q, np.int64(world.slots[start + k - 1]), ADD)
     elif j < k:
-        at = note_change(world.objects, changes, at, e, q, s, ADD)
+        at = note_change(world, changes, at, e, q, s, ADD)
         if n > k:
-            at = note_change(
-                world.objects, changes, at, e, q, np.int64(world.slots[start + k]), REMOVE
-            )
+            at = note_change(world, changes, at, e, q, np.int64(world.slots[start + k]), REMOVE)
     return at
 
 

@@ -57,6 +57,7 @@ from watchline.proximity.tables import (
     OF_NEAREST,
     OPEN,
     QUERY,
+    REGION_CENTRE,
     ROW,
     UNLISTED,
     AnswerChanges,
@@ -205,21 +206,21 @@ class Operator:
 
     def looking(
         self, places: Doubles, bits: Words, values: Doubles, slots: Small | None, whole: bool
-    ) -> tuple[Integers, Integers, Mask]:
-        """Objects at these places, the queries that look at each, and whether it is in the answer.
-        Without slots the objects are not here, and this is as if they all were. `whole`: of regions
-        as they were before they were shrunk."""
+    ) -> AnswerChanges:
+        """The queries that look at objects at these places (`event`), ADD where one is in the
+        answer. Without slots the objects are not here, and this is as if they all were. `whole`: of
+        regions as they were before they were shrunk."""
         lines = self._lines._replace(bits=bits, values=values)
         known = np.full(len(places), -1) if slots is None else slots.astype(np.int64)
 
         def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
-            changes = AnswerChanges(room[0], room[1], room[2], room[3])
+            changes = AnswerChanges(*room)
             return queries_looking(self._world, places, lines, known, whole, changes, i, at)
 
         changes = AnswerChanges(*filled_columns(fill, len(places), 1.0, CHANGE_TYPES))
         if slots is None:
             changes = self._among_all(changes, places)
-        return changes.event, changes.query, changes.what > 0
+        return changes
 
     def _among_all(self, changes: AnswerChanges, places: Doubles) -> AnswerChanges:
         """Of objects that are not here: nearest neighbours look at those that would be among the
@@ -358,6 +359,7 @@ class Operator:
         table["w"][numbers], table["h"][numbers] = w, h
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
         table["k"][numbers], table["count"][numbers] = queries.k, 0
+        table["centred"][numbers] = queries.centred
         self.ranked_count += int(np.count_nonzero(queries.k))
         around["margin"][numbers] = 0.0 if caches is None else caches[0]
         around["want"][numbers] = queries.k if caches is None else caches[1]
@@ -446,7 +448,7 @@ class Operator:
         self._events_before = int(self._counter[2])
 
         def fill(room: list[Any], event: int, at: int) -> tuple[int, int]:
-            changes = AnswerChanges(room[0], room[1], room[2], room[3])
+            changes = AnswerChanges(*room)
             return run_events(self._world, events, self._partial, changes, event, at)
 
         changes = AnswerChanges(*filled_columns(fill, len(events.kind), 1.0, CHANGE_TYPES))
@@ -500,6 +502,12 @@ class Operator:
         columns = [found["k"], *(np.where(closed, np.nan, found[c]) for c in ("cx", "cy"))]
         return np.stack(columns, axis=1).astype(np.float64)
 
+    def region_centres(self, numbers: Integers) -> Doubles:
+        """Where the circles of these queries are; NaN for queries that have none, or none now."""
+        found = self._queries[numbers]
+        there = (found["state"] == OPEN) & (found["centred"] == REGION_CENTRE)
+        return np.stack([np.where(there, found[c], np.nan) for c in ("mx", "my")], axis=1)
+
     def nearest(self, numbers: Integers) -> tuple[Integers, Integers]:
         """Of each that is among the nearest of these queries: its place in `numbers`, its row."""
         found = self._queries[numbers]
@@ -513,7 +521,7 @@ class Operator:
 
     def _changes_of(self, kernel: Any, numbers: Integers) -> AnswerChanges:
         def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
-            changes = AnswerChanges(room[0], room[1], room[2], room[3])
+            changes = AnswerChanges(*room)
             return kernel(self._world, numbers, self._partial, changes, i, at)
 
         return AnswerChanges(*filled_columns(fill, len(numbers), 1.0, CHANGE_TYPES))

@@ -20,8 +20,18 @@ from watchline.model import (
     StaticRegion,
     Stream,
     Type,
+    centre_of,
 )
-from watchline.proximity.tables import BOX, CIRCLE, NO_SHAPE, OF_NEAREST, OF_REGION
+from watchline.proximity.tables import (
+    BOX,
+    CIRCLE,
+    NEAREST_CENTRE,
+    NO_CENTRE,
+    NO_SHAPE,
+    OF_NEAREST,
+    OF_REGION,
+    REGION_CENTRE,
+)
 
 _ARROW = {Type.BIGINT: pa.int64(), Type.STRING: pa.string()}
 
@@ -35,7 +45,8 @@ class Filter(NamedTuple):
 
 class Moving(NamedTuple):
     """One line for each query; its number in the plan; focal ids by role, null for none; -1 for no
-    filter."""
+    filter. `centre` is that of kNN where it does not move; `centred` says what the distances of
+    changes count from (see tables.NO_CENTRE)."""
 
     number: Integers
     ids: pa.Array
@@ -43,6 +54,7 @@ class Moving(NamedTuple):
     size: Doubles
     k: Integers
     centre: Doubles
+    centred: Bytes
     focals: tuple[pa.Array, pa.Array]
     filter: Integers
     filters: tuple[Filter, ...]
@@ -61,6 +73,7 @@ class Moving(NamedTuple):
             self.size[lines],
             self.k[lines],
             self.centre[lines],
+            self.centred[lines],
             (self.focals[0].take(chosen), self.focals[1].take(chosen)),
             self.filter[lines],
             self.filters,
@@ -90,6 +103,7 @@ def all_moving(pieces: Sequence[Moving], stream: Stream) -> Moving:
         np.concatenate([piece.size for piece in pieces]),
         np.concatenate([piece.k for piece in pieces]),
         np.concatenate([piece.centre for piece in pieces]),
+        np.concatenate([piece.centred for piece in pieces]),
         (
             pa.concat_arrays([piece.focals[0] for piece in pieces]),
             pa.concat_arrays([piece.focals[1] for piece in pieces]),
@@ -111,7 +125,7 @@ def moving(numbered: Iterable[tuple[int, Query]], stream: Stream) -> Moving:
     listed = [query for _, query in pairs]
     filters: dict[Filter, int] = {}
     n = len(listed)
-    form = np.zeros(n, np.uint8)
+    form, centred = np.zeros(n, np.uint8), np.full(n, NO_CENTRE, np.uint8)
     size, centre = np.zeros((n, 2)), np.full((n, 2), np.nan)
     k, filter_ = np.zeros(n, np.int64), np.full(n, -1)
     focals: list[list[int | str | None]] = [[None] * n, [None] * n]
@@ -129,6 +143,9 @@ def moving(numbered: Iterable[tuple[int, Query]], stream: Stream) -> Moving:
             centre[i] = nearest.x, nearest.y
         elif isinstance(nearest, MovingKnn):
             focals[OF_NEAREST][i] = nearest.focal
+        measured = centre_of(query)
+        if measured is not None:
+            centred[i] = REGION_CENTRE if measured is region else NEAREST_CENTRE
         fixed = region if form[i] == NO_SHAPE else None
         admits = Filter(query.where, fixed)  # type: ignore[arg-type]
         if admits != Filter((TRUE,), None):
@@ -141,6 +158,7 @@ def moving(numbered: Iterable[tuple[int, Query]], stream: Stream) -> Moving:
         size,
         k,
         centre,
+        centred,
         (pa.array(focals[0], of), pa.array(focals[1], of)),
         filter_,
         tuple(filters),

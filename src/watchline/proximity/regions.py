@@ -159,9 +159,7 @@ def _sweep(
                     if not admits(world.lines, s, number) or is_focal(world.focal, q, s):
                         continue
                     if changed:
-                        at = note_change(
-                            world.objects, changes, at, e, q, s, ADD if now else REMOVE
-                        )
+                        at = note_change(world, changes, at, e, q, s, ADD if now else REMOVE)
                     if more:
                         refer(world, s, more)
                 block, fill = blocks[block * BLOCK + ITEMS], ITEMS
@@ -199,9 +197,9 @@ def object_moves(
             was = was and admits(world.lines, i, number_of)
             now = now and admits(world.lines, j, number_of)
             if was and not now and asked & LEAVE:
-                at = note_change(world.objects, changes, at, e, q, s, REMOVE)
+                at = note_change(world, changes, at, e, q, s, REMOVE)
             elif now and not was and asked & ENTER:
-                at = note_change(world.objects, changes, at, e, q, s, ADD)
+                at = note_change(world, changes, at, e, q, s, ADD)
         block, fill = blocks[block * BLOCK + ITEMS], ITEMS
     return at
 

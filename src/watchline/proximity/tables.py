@@ -7,6 +7,7 @@ it knows, touches. A query that is too large for that is in the lists of larger 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,9 @@ NO_SHAPE, BOX, CIRCLE = 0, 1, 2
 FREE, CLOSED, OPEN = np.uint8(0), np.uint8(1), np.uint8(2)
 # Roles of a focal object.
 OF_REGION, OF_NEAREST = 0, 1
+# What the distances of a query's changes count from: nothing, the middle of the region, the centre
+# of nearest neighbours.
+NO_CENTRE, REGION_CENTRE, NEAREST_CENTRE = 0, 1, 2
 # Kinds of events, in the order of one moment: of an object, of a query that ends, of an object that
 # one query less holds elsewhere, of an object that is given up, of one that is taken back.
 ROW, TIMEOUT, END, UNHOLD, SHED, RETURN = 0, 1, 2, 3, 4, 5
@@ -82,7 +86,7 @@ OBJECT = np.dtype(
 # `w`, `h`: half width and half height, or radius and its square. `x1` to `y2`, `mx`, `my`: a box
 # around all that is looked at now, and its middle. `cx`, `cy`: where distances count from. `waits`:
 # for which roles. `since`: the earliest report that starts it. `filter`: which bit of an object
-# admits it.
+# admits it. `centred`: see NO_CENTRE.
 #
 # The nearest known are the `count` from `start` on, by distance and label: all that are not beyond
 # (`reach`, `reach_label`). The first `k` of them are the answer.
@@ -92,7 +96,8 @@ QUERY = np.dtype(
     [
         ("x1", np.float64), ("y1", np.float64), ("x2", np.float64), ("y2", np.float64),
         ("mx", np.float64), ("my", np.float64), ("h", np.float64), ("filter", np.int32),
-        ("form", np.uint8), ("state", np.uint8), ("waits", np.uint8), ("w", np.float64),
+        ("form", np.uint8), ("state", np.uint8), ("waits", np.uint8),
+        ("centred", np.uint8), ("w", np.float64),
         ("cx", np.float64), ("cy", np.float64), ("reach", np.float64), ("reach_label", np.int64),
         ("k", np.int64), ("start", np.int64), ("room", np.int64), ("count", np.int64),
         ("stamp", np.int64), ("fresh", np.int64), ("since", np.int64),
@@ -162,21 +167,27 @@ class World(NamedTuple):
 
 class AnswerChanges(NamedTuple):
     """Changes of answers: the event that caused each, the query, what the change says (ADD,
-    REFRESH, …), and the row of the object."""
+    REFRESH, …), the row of the object, and its distance from the centre of the query, NaN for none.
+    """
 
     event: Integers
     query: Integers
     what: Signs
     row: Integers
+    distance: Doubles
 
     def where(self, chosen: Mask) -> AnswerChanges:
         return AnswerChanges(
-            self.event[chosen], self.query[chosen], self.what[chosen], self.row[chosen]
+            self.event[chosen],
+            self.query[chosen],
+            self.what[chosen],
+            self.row[chosen],
+            self.distance[chosen],
         )
 
 
 # The types of the columns of `AnswerChanges`.
-CHANGE_TYPES = (np.int64, np.int64, np.int8, np.int64)
+CHANGE_TYPES = (np.int64, np.int64, np.int8, np.int64, np.float64)
 
 
 @leaf
@@ -266,12 +277,29 @@ def is_focal(focal: Small, q: int, s: int) -> bool:
 
 
 @leaf
+def distance_to(world: World, q: int, x: float, y: float) -> float:
+    """From the centre of query q as it is now; NaN if the query has none."""
+    o = world.queries[q]
+    if o.centred == NO_CENTRE:
+        return np.nan
+    if o.centred == REGION_CENTRE:
+        dx, dy = x - o.mx, y - o.my
+    else:
+        dx, dy = x - o.cx, y - o.cy
+    return math.sqrt(dx * dx + dy * dy)
+
+
+@leaf
 def note_change(
-    objects: Table, changes: AnswerChanges, at: int, event: int, q: int, s: int, what: int
+    world: World, changes: AnswerChanges, at: int, event: int, q: int, s: int, what: int
 ) -> int:
-    """Write one change of query q by object s; the next place."""
+    """Write one change of query q by object s, which is where it is now; the next place."""
     changes.event[at], changes.query[at], changes.what[at] = event, q, np.int8(what)
-    changes.row[at] = objects.row[s] if s >= 0 else -1
+    if s >= 0:
+        changes.row[at] = world.objects.row[s]
+        changes.distance[at] = distance_to(world, q, world.place[s, 0], world.place[s, 1])
+    else:
+        changes.row[at], changes.distance[at] = -1, np.nan
     return at + 1
 
 

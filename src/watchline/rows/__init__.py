@@ -34,7 +34,13 @@ from watchline.rows.columns import (
     one_array,
 )
 from watchline.rows.id_table import IdTable
-from watchline.rows.output import OWN, change_schema, change_table, no_changes
+from watchline.rows.output import (
+    OWN,
+    change_schema,
+    change_table,
+    no_changes,
+    shown_names,
+)
 from watchline.rows.sharding import shards_of
 from watchline.rows.slot_columns import (
     MANY,
@@ -76,6 +82,7 @@ __all__ = [
     "row_schema",
     "sequence",
     "shards_of",
+    "shown_names",
     "slot_column",
     "stable_order",
     "taken",

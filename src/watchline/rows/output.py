@@ -1,4 +1,7 @@
-"""Changes as a table: our own columns, then the declared attributes of the object's latest row."""
+"""Changes as a table: our own columns, then the declared attributes of the object's latest row.
+
+An attribute that has the name of an own column comes out as `<stream>_<name>`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.errors import InvalidQuery
-from watchline.kernels.arrays import Integers
+from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Stream
 from watchline.reasons import REASONS
 from watchline.rows.acceptance import TIME, arrow_type, row_schema
@@ -18,21 +21,35 @@ from watchline.rows.columns import one_array
 from watchline.rows.slot_columns import taken
 
 _REASONS = pa.array(REASONS, pa.string())
-_SIGN = pa.int8()
-OWN = ("query_id", "sign", "object_id", "time", "reason")
+_SIGN, _DISTANCE = pa.int8(), pa.float64()
+OWN = ("query_id", "sign", "object_id", "time", "reason", "distance")
+
+
+@lru_cache(maxsize=64)
+def shown_names(stream: Stream) -> dict[str, str]:
+    """The column of a change that has each attribute, by the attribute's name. The names of our own
+    columns are compared without regard to case, because Spark cannot tell such columns apart."""
+    names = [a.name for a in stream.attributes]
+    shown = {name: f"{stream.name}_{name}" if name.casefold() in OWN else name for name in names}
+    known = {name.casefold() for name in names}
+    for name, column in shown.items():
+        if column != name and column.casefold() in known:
+            raise InvalidQuery(
+                f"attribute {name!r} of stream {stream.name!r} has the name of a column of the"
+                f" result, and would come out as {column!r}, but there is such an attribute:"
+                " declare one of them by another name"
+            )
+    return shown
 
 
 @lru_cache(maxsize=64)
 def change_schema(stream: Stream) -> pa.Schema:
-    """The columns of a change; attributes that are called as our own are refused."""
-    taken = [a.name for a in stream.attributes if a.name in OWN]
-    if taken:
-        raise InvalidQuery(
-            f"attribute {taken[0]!r} of stream {stream.name!r} is in the way of the result's own"
-            " column: declare it by another name"
-        )
-    own = [pa.string(), pa.int8(), arrow_type(stream.attribute(stream.object)), TIME, pa.string()]
-    return pa.schema([*zip(OWN, own, strict=True), *row_schema(stream)])
+    """The columns of a change."""
+    object_type = arrow_type(stream.attribute(stream.object))
+    types = (pa.string(), _SIGN, object_type, TIME, pa.string(), _DISTANCE)
+    shown = shown_names(stream)
+    attributes = [(shown[field.name], field.type) for field in row_schema(stream)]
+    return pa.schema([*zip(OWN, types, strict=True), *attributes])
 
 
 @lru_cache(maxsize=64)
@@ -50,8 +67,10 @@ def change_table(
     signs: npt.NDArray[np.int8],
     times: Integers,
     reasons: npt.NDArray[Any],
+    distances: Doubles | None,
 ) -> pa.Table:
-    """Change i is of query `ids[i]` and shows `rows[places[i]]`; reasons are codes."""
+    """Change i is of query `ids[i]` and shows `rows[places[i]]`; reasons are codes. Distances are
+    NaN where there is none, or None if no change has one."""
     if not len(places):
         return no_changes(stream)
     names = rows.schema.names
@@ -62,5 +81,13 @@ def change_table(
         attributes[names.index(stream.object)],
         pa.Array.from_buffers(TIME, len(times), [None, pa.py_buffer(times.astype(np.int64))]),
         taken(_REASONS, reasons.astype(np.int64)),
+        _distance_column(distances, len(places)),
     ]
     return pa.Table.from_arrays([*own, *attributes], schema=change_schema(stream))
+
+
+def _distance_column(distances: Doubles | None, count: int) -> pa.Array:
+    """With NULL for NaN."""
+    if distances is None:
+        return pa.nulls(count, _DISTANCE)
+    return pa.array(distances, _DISTANCE, from_pandas=True)

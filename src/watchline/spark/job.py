@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
 from watchline import errors
 from watchline.catalog import Catalog
@@ -32,6 +33,7 @@ from watchline.errors import (
 from watchline.formats import NEED_SCHEMA
 from watchline.model import Keep, Stream
 from watchline.preflight import check_remote_sink, mark_sink, write_mark
+from watchline.rows import shown_names
 from watchline.spark.frame_checks import check_schema, quoted
 from watchline.spark.joining.driver import joins_of
 from watchline.spark.matching import matches_of
@@ -42,6 +44,8 @@ from watchline.spark.tracking.driver import changes_of
 # What a checkpoint belongs to: the id of a catalog, what is emitted, and of how many shards.
 _MARK = "watchline-catalog"
 _ANEW = "or start with a new checkpoint"
+# Our own columns of changes in releases whose changes had no distance.
+_OWN_BEFORE = ("query_id", "sign", "object_id", "time", "reason")
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,9 @@ def start(spark: SparkSession, job: Job, catalog: Catalog | None = None) -> Any:
     shards = claim_checkpoint(job, opened, checked_shards(None, spark))
     mark_sink(job)
     with clear_errors(), partitions_for(spark, shards):
-        result = _with_kept_columns(job, lambda every: _result(job, opened, frames, shards, every))
+        result = _with_kept_columns(
+            job, opened, lambda every: _result(job, opened, frames, shards, every)
+        )
         writer = result.writeStream.format(job.sink.format).options(**_texts(job.sink.options))
         if job.checkpoint:
             writer = writer.option("checkpointLocation", job.checkpoint)
@@ -165,7 +171,9 @@ def _result(
     return changes_of(frames[job.stream], catalog, job.stream, shards, state, keep, every)
 
 
-def _with_kept_columns(job: Job, result_of: Callable[[bool], DataFrame]) -> DataFrame:
+def _with_kept_columns(
+    job: Job, catalog: Catalog, result_of: Callable[[bool], DataFrame]
+) -> DataFrame:
     """The result with the columns that its checkpoint began with: queries that came since may have
     other SELECT lists, and a sink has one schema."""
     if not job.checkpoint:
@@ -174,33 +182,39 @@ def _with_kept_columns(job: Job, result_of: Callable[[bool], DataFrame]) -> Data
         # No mark is kept there, and a restart must not choose other columns: all come out.
         return result_of(job.emit != "matches")
     mark = os.path.join(job.checkpoint, "watchline-columns")
+    shown = shown_names(catalog.stream(job.stream)) if job.emit == "changes" else {}
     begun = os.path.isdir(os.path.join(job.checkpoint, "offsets"))
-    if not begun or not os.path.exists(mark):
+    if begun and not os.path.exists(mark) and job.emit == "changes":
         # Until there were marks, changes and joins came with all columns.
+        write_mark(mark, json.dumps([*_OWN_BEFORE, *shown]))
+    if not begun or not os.path.exists(mark):
         made = result_of(begun and job.emit != "matches")
-        write_mark(mark, json.dumps(made.columns))
+        write_mark(mark, json.dumps({"columns": made.columns}))
         return made
     with open(mark, encoding="ascii") as file:
-        columns = json.load(file)
+        marked = json.load(file)
+    # A list is of a release whose changes had no distance, and attributes their own names.
+    columns, sources = (marked["columns"], {}) if isinstance(marked, dict) else (marked, shown)
     made = result_of(True)
-    if gone := [name for name in columns if name not in made.columns]:
+    named = {name: sources.get(name, name) for name in columns}
+    if gone := [name for name in columns if named[name] not in made.columns]:
         raise InvalidState(
             f"the result of the checkpoint {job.checkpoint} has a column {gone[0]!r}, which the"
             " stream has no more: declare it as it was, or start with a new checkpoint"
         )
     _warn_of_other_columns(columns, result_of)
-    return made.select(*map(quoted, columns))
+    return made.select(*(fn.col(quoted(named[name])).alias(name) for name in columns))
 
 
 def _warn_of_other_columns(columns: list[str], result_of: Callable[[bool], DataFrame]) -> None:
-    """Tell if the queries of now select other columns than the checkpoint keeps."""
+    """Tell if the result would have other columns now than the checkpoint keeps."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WatchlineWarning)
         selected = result_of(False).columns
     if selected != columns:
         message = (
-            f"the checkpoint keeps the columns that it began with ({', '.join(columns)}), and"
-            f" queries select {', '.join(selected)} now: start with a new checkpoint to get these"
+            f"the checkpoint keeps the columns that it began with ({', '.join(columns)}), and the"
+            f" result has {', '.join(selected)} now: start with a new checkpoint to get these"
         )
         warnings.warn(message, SelectWarning, stacklevel=2)
 

@@ -59,13 +59,15 @@ def packed_rows(rows: pa.Table) -> list[bytes]:
 
 
 def packed_changes(changes: pa.Table) -> list[bytes]:
-    """Changes, without the columns that are copies of others: the object's id is always an
-    attribute, and most changes have the time of their row."""
+    """Changes, without the columns that are copies of others (the object's id is always an
+    attribute, and most changes have the time of their row), and without distances if there is none.
+    """
     same = {name: _twin(changes, name) for name in ("object_id", "time")}
     same = {name: twin for name, twin in same.items() if twin is not None}
     why = changes.schema.get_field_index("reason")
     slim = changes.set_column(why, "reason", changes["reason"].dictionary_encode())
-    slim = slim.drop_columns(list(same)).replace_schema_metadata({_SAME: json.dumps(same)})
+    without = [*same, *(["distance"] if changes["distance"].null_count == len(changes) else [])]
+    slim = slim.drop_columns(without).replace_schema_metadata({_SAME: json.dumps(same)})
     return packed_rows(slim)
 
 

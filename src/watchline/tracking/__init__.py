@@ -18,6 +18,8 @@ proximity.py        the queries of a tracker that move or rank
 row_operator.py     their operator, for rows and query ids
 filters.py          conditions of these queries
 answers.py          who is in which answer, and the changes between answers
+memberships.py      who is in which answers, as the modules of a tracker hand it on
+distances.py        how far the objects of changes are from the centres of queries
 timeline/           what the k nearest of a shard did, and the merge of all shards
 retention/          which objects are kept, and what is given up under a bound
 """

@@ -17,14 +17,15 @@ from watchline.matching import is_among
 from watchline.proximity import RETURN
 from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.rows import Columns, change_table
+from watchline.tracking.distances import chosen_distances, distances_of, joined_distances
 from watchline.tracking.lives import terms_of
+from watchline.tracking.memberships import Memberships, all_memberships
 from watchline.tracking.objects import Objects, RowSource
 from watchline.tracking.plan import ChangePlan
 from watchline.tracking.proximity import ProximityQueries
 from watchline.tracking.queries import ChangeQueries, QueryTransitions
 from watchline.tracking.ranges import Moves
 from watchline.tracking.retention.shrinking import shrunk
-from watchline.tracking.row_operator import Memberships
 from watchline.tracking.tracked_queries import TrackedQueries
 
 
@@ -61,13 +62,17 @@ class Answers:
         neighbours or without."""
         entered = self.entered(columns)
         if not self.proximity:
-            return Memberships(entered.moves, entered.ids)
-        rows, ids, inside = self.proximity.looking(columns, self.proximity.seats)
+            return Memberships(entered.moves, entered.ids, entered.distances)
+        found = self.proximity.looking(columns, self.proximity.seats)
+        inside = found.inside
         if not ranked:
-            inside &= ~self.proximity.is_ranked(ids)
+            inside &= ~self.proximity.is_ranked(found.ids)
+        rows = found.rows[inside]
+        steady, moving = (entered.distances, len(entered.moves)), found.distances[inside]
         return Memberships(
-            np.concatenate([entered.moves, rows[inside]]),
-            pa.concat_arrays([entered.ids, ids.filter(pa.array(inside))]),
+            np.concatenate([entered.moves, rows]),
+            pa.concat_arrays([entered.ids, found.ids.filter(pa.array(inside))]),
+            joined_distances([steady, (moving, len(rows))]),
         )
 
     def members_of(self, part: ChangePlan) -> Memberships:
@@ -75,14 +80,18 @@ class Answers:
         but for queries whose life is over."""
         made, births = part.plan, self.queries.lives.births
         if not len(made):
-            return Memberships(np.empty(0, np.int64), pa.array([], pa.string()))
+            return Memberships(np.empty(0, np.int64), pa.array([], pa.string()), None)
         rows, queries = self.objects.own.members(shrunk(part, self.queries.shrinkage))
         ids = made.ids.take(pa.array(queries))
         if made.mortal[queries].any():
             over = pa.array([name for name in terms_of(made) if name not in births], pa.string())
             kept = ~is_among(ids, over)
-            rows, ids = rows[kept], ids.filter(pa.array(kept))
-        return Memberships(rows, ids)
+            rows, queries, ids = rows[kept], queries[kept], ids.filter(pa.array(kept))
+        distances = None
+        if len(made.centres):
+            columns, every = self.objects.own.columns_at(rows), np.arange(len(rows))
+            distances = distances_of(columns, self.objects.stream, every, made, queries)
+        return Memberships(rows, ids, distances)
 
     def entered(self, columns: Columns, queries: ChangeQueries | None = None) -> QueryTransitions:
         """The queries that a row alone decides which rows enter that come from nowhere; in their
@@ -115,7 +124,7 @@ class Answers:
         if not self.proximity:
             return Attention(held, held, held)
         n = len(held)
-        rows, ids, inside = self.proximity.looking(columns, None, whole=True)
+        rows, ids, inside, _ = self.proximity.looking(columns, None, whole=True)
         ranges = ~self.proximity.is_ranked(ids)
         looks, steady, answers = (
             held + np.bincount(rows[chosen], minlength=n)
@@ -131,7 +140,7 @@ class Answers:
         rows, ids = self.queries.in_sizes().holding(columns, names.to_pylist())
         inside = np.ones(len(rows), np.bool_)
         if self.proximity:
-            more, who, within = self.proximity.looking(columns, seats)
+            more, who, within, _ = self.proximity.looking(columns, seats)
             rows = np.concatenate([rows, more])
             ids = pa.concat_arrays([ids, who])
             inside = np.concatenate([inside, within])
@@ -150,6 +159,7 @@ class Answers:
         columns = Columns(rows, stream)
         crossed = self._alive(self.queries.in_sizes().transitions(columns, moves))
         event, ids, signs, row = crossed.moves, crossed.ids, crossed.signs, crossed.moves
+        distances = crossed.distances
         held = np.bincount(event, signs, n).astype(np.int64)
         nearby = self.proximity.exchange(kind, rows, seats, held)
         if nearby is not None:
@@ -157,13 +167,17 @@ class Answers:
             event = np.concatenate([event, nearby.event])
             ids = pa.concat_arrays([ids, nearby.ids])
             signs = np.concatenate([signs, nearby.sign])
+            distances = joined_distances([(distances, len(row)), (nearby.distances, len(more))])
             row = np.concatenate([row, more])
         order = np.lexsort((signs, event))
         entered = np.where(strange[event], Reason.ENTER, ENTERED[kind])
         reasons = np.where(signs > 0, entered, LEFT[kind])
         times = np.full(len(order), self.objects.newest or 0)
         ids = ids.take(pa.array(order))
-        return change_table(stream, rows, row[order], ids, signs[order], times, reasons[order])
+        distances = chosen_distances(distances, order)
+        return change_table(
+            stream, rows, row[order], ids, signs[order], times, reasons[order], distances
+        )
 
     def difference(
         self,
@@ -173,25 +187,25 @@ class Answers:
     ) -> pa.Table:
         """The changes between two sets of answers, whose rows are slots; a query that was replaced
         changes by it alone. `why` it leaves and enters."""
-        (old_rows, old_ids), (new_rows, new_ids) = map(_all_members, (old, new))
+        (old_rows, old_ids, was), (new_rows, new_ids, now) = map(all_memberships, (old, new))
         coded = pa.concat_arrays([old_ids, new_ids]).dictionary_encode()
         codes = coded.indices.to_numpy().astype(np.int64)
         count = max(len(coded.dictionary), 1)
         keys_old = old_rows * count + codes[: len(old_rows)]
         keys_new = new_rows * count + codes[len(old_rows) :]
-        left = np.setdiff1d(keys_old, keys_new, assume_unique=True)
-        entered = np.setdiff1d(keys_new, keys_old, assume_unique=True)
-        keys = np.concatenate([left, entered])
+        left = np.flatnonzero(np.isin(keys_old, keys_new, assume_unique=True, invert=True))
+        entered = np.flatnonzero(np.isin(keys_new, keys_old, assume_unique=True, invert=True))
+        keys = np.concatenate([keys_old[left], keys_new[entered]])
+        distances = joined_distances(
+            [
+                (chosen_distances(was, left), len(left)),
+                (chosen_distances(now, entered), len(entered)),
+            ]
+        )
         signs = np.repeat(np.array([-1, 1], np.int8), [len(left), len(entered)])
         reasons = np.repeat(why, [len(left), len(entered)])
         times = np.full(len(keys), self.objects.newest or 0)
         ids = coded.dictionary.take(pa.array(keys % count))
         rows, places = self.objects.own.take(keys // count), np.arange(len(keys))
-        return change_table(self.objects.stream, rows, places, ids, signs, times, reasons)
-
-
-def _all_members(sides: Sequence[Memberships]) -> Memberships:
-    return Memberships(
-        np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in sides)]),
-        pa.concat_arrays([pa.array([], pa.string()), *(ids for _, ids in sides)]),
-    )
+        stream = self.objects.stream
+        return change_table(stream, rows, places, ids, signs, times, reasons, distances)

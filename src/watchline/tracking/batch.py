@@ -21,12 +21,20 @@ from watchline.model import Shed
 from watchline.proximity import END, FIRST, UNHOLD, Events
 from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.rows import Columns, change_table, no_changes, stable_order, taken
+from watchline.tracking.distances import (
+    Distances,
+    chosen_distances,
+    distances_between,
+    joined_distances,
+    points_of,
+)
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, both_tables
 from watchline.tracking.lives import End
+from watchline.tracking.memberships import ProximityChanges
 from watchline.tracking.object_table import ObjectTable
 from watchline.tracking.objects import WORKING, Objects, RowSource
 from watchline.tracking.queries import QueryTransitions
-from watchline.tracking.row_operator import SECOND, ProximityChanges, RowOperator, points_of
+from watchline.tracking.row_operator import SECOND, RowOperator
 from watchline.tracking.tracked_queries import TrackedQueries
 
 # What ends before the rows of its moment goes before every kind of event.
@@ -63,7 +71,8 @@ class _MoveEvents(NamedTuple):
 
 
 class _Changes(NamedTuple):
-    """Changes in any order: rows, query ids, signs, times, reasons, and what sorts them."""
+    """Changes in any order: rows, query ids, signs, times, reasons, what sorts them, and
+    distances."""
 
     row: Integers
     ids: pa.Array
@@ -73,21 +82,34 @@ class _Changes(NamedTuple):
     when: Integers
     kind: Integers
     place: Integers
+    distances: Distances = None
+
+    @staticmethod
+    def joined(pieces: list[_Changes]) -> _Changes:
+        """The changes of all pieces."""
+        *columns, _ = zip(*pieces, strict=True)
+        every: list[Any] = [
+            pa.concat_arrays(column) if isinstance(column[0], pa.Array) else np.concatenate(column)
+            for column in columns
+        ]
+        every.append(joined_distances((piece.distances, len(piece.row)) for piece in pieces))
+        return _Changes(*every)
 
 
 class _EndedAnswers(NamedTuple):
-    """Answers that end: the object's row then, the time of the change, the query, and whether it
-    ends before the rows of that time."""
+    """Answers that end: the object's row then, the time of the change, the query, whether it ends
+    before the rows of that time, and the object's distance."""
 
     rows: Integers
     when: Integers
     ids: pa.Array
     is_before: npt.NDArray[np.bool_]
+    distances: Distances
 
 
 _NO_PLACES: Integers = np.empty(0, np.int64)
 _NOTHING_ENDED = _EndedAnswers(
-    _NO_PLACES, _NO_PLACES, pa.array([], pa.string()), np.empty(0, np.bool_)
+    _NO_PLACES, _NO_PLACES, pa.array([], pa.string()), np.empty(0, np.bool_), None
 )
 
 
@@ -250,6 +272,7 @@ class ProcessedBatch:
             when,
             np.concatenate([kind, np.full(n, END)]),
             np.concatenate([self._place[moves], np.zeros(n, np.int64)]),
+            joined_distances([(transitions.distances, len(moves)), (ended.distances, n)]),
         )
 
     @cached_property
@@ -259,14 +282,7 @@ class ProcessedBatch:
         return own.codes[own.shown] * (len(own.ranks) + 1) + own.ranks[own.shown]
 
     def _in_table(self, pieces: list[_Changes]) -> pa.Table:
-        every = _Changes(
-            *(
-                pa.concat_arrays(column)
-                if isinstance(column[0], pa.Array)
-                else np.concatenate(column)
-                for column in zip(*pieces, strict=True)
-            )
-        )
+        every = _Changes.joined(pieces)
         order = _in_order(every)
         row = every.row[order]
         rows, places = self._own.rows_for(row) if self._rows is None else (self._rows, row)
@@ -278,6 +294,7 @@ class ProcessedBatch:
             every.signs[order],
             every.times[order],
             every.reasons[order],
+            chosen_distances(every.distances, order),
         )
 
     # --- queries that move or rank
@@ -360,7 +377,7 @@ class ProcessedBatch:
 
     def _nearby(self, nearby: ProximityChanges, kind: Integers, when: Integers) -> _Changes:
         """The changes of queries that move or rank."""
-        event, ids, signs, row, fresh = nearby
+        event, ids, signs, row, fresh, distances = nearby
         kind, when = kind[event], when[event]
         entered = np.where(fresh, Reason.REGISTERED, np.array(ENTERED)[kind])
         left = np.array(LEFT)[kind]
@@ -374,6 +391,7 @@ class ProcessedBatch:
             when,
             kind,
             event,
+            distances,
         )
 
     # --- queries with a life time
@@ -420,11 +438,13 @@ class ProcessedBatch:
         wanted = pa.array(names, pa.string())
         mine = self._columns.take(np.arange(own.known))
         rows, queries = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        centres: dict[str, tuple[float, float]] = {}
         for part in self._queries.among(names):
             members, which = part.members(mine)
             rows.append(members)
             ids = part.plan.ids.take(pa.array(which)).to_pylist()
             queries.append(np.array([numbers[i] for i in ids], dtype=np.int64))
+            centres |= part.centres_of(names)
         chosen = np.flatnonzero(is_among(transitions.ids, wanted))
         moves = transitions.moves[chosen]
         changed = own.shown[moves]
@@ -443,12 +463,13 @@ class ProcessedBatch:
         last = np.append(key[1:] != key[:-1], True)[: len(order)]
         inside = order[last & (sign[order] > 0)]
         last, time = np.array([over[name] for name in names], dtype=np.int64)[which[inside]].T
-        return _EndedAnswers(
-            self._row_at(code[inside], last),
-            time,
-            wanted.take(pa.array(which[inside])),
-            last < time,
-        )
+        shown, which = self._row_at(code[inside], last), which[inside]
+        distances = None
+        if centres:
+            to = np.array([centres.get(name, (np.nan, np.nan)) for name in names])
+            points = points_of(self._columns, self._stream, shown)
+            distances = distances_between(points, to[which])
+        return _EndedAnswers(shown, time, wanted.take(pa.array(which)), last < time, distances)
 
     def _row_at(self, codes: Integers, moments: Integers) -> Integers:
         """Each object's latest row at a moment."""

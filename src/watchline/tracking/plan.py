@@ -8,11 +8,12 @@ matched at the old and at the new row, and the difference is taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from watchline.catalog import Queries
 from watchline.kernels.arrays import Integers, Mask
@@ -109,6 +110,17 @@ class ChangePlan:
     def living(self, alive: Mask) -> Moving:
         """The queries that move or rank and are alive."""
         return self.moving.take(np.flatnonzero(alive[self.moving.number]))
+
+    def centres_of(self, ids: Iterable[str]) -> dict[str, tuple[float, float]]:
+        """The centres of these queries, of those that a row alone decides and that have one."""
+        if not len(self.plan.centres):
+            return {}
+        names = pa.array(sorted(ids), pa.string())
+        numbers = self.plan.numbers.find(names)
+        found = np.flatnonzero(numbers >= 0)
+        points = self.plan.centres[numbers[found]]
+        known = zip(names.take(pa.array(found)).to_pylist(), points.tolist(), strict=True)
+        return {name: (x, y) for name, (x, y) in known if x == x}
 
     def members(self, columns: Columns) -> tuple[Integers, Integers]:
         """Rows and the numbers of the queries that they satisfy."""

@@ -15,10 +15,13 @@ from watchline.kernels.arrays import Integers, Mask, Small
 from watchline.matching import is_among
 from watchline.proximity import Events
 from watchline.rows import Columns
+from watchline.tracking.distances import points_of
+from watchline.tracking.memberships import Lookers, Memberships, ProximityChanges
 from watchline.tracking.objects import WORKING, Objects, RowSource
+from watchline.tracking.plan import ChangePlan
 from watchline.tracking.queries import Step
 from watchline.tracking.retention.shrinking import Shrinkage
-from watchline.tracking.row_operator import Memberships, ProximityChanges, RowOperator, points_of
+from watchline.tracking.row_operator import RowOperator
 from watchline.tracking.timeline.format import Timeline
 from watchline.tracking.timeline.sent import SentTimelines
 from watchline.tracking.tracked_queries import TrackedQueries
@@ -85,15 +88,18 @@ class ProximityQueries:
         if self._operator is None:
             return [], []
         fresh = came.take(np.arange(0)) if step.reset else self._queries.lives.alive(came)
-        left, entered = self._operator.step(step.version, step.dropped, fresh, self._objects)
+        left, entered = self._operator.step(
+            step.version, step.dropped, fresh, self._objects, step.gone
+        )
         self.note_waiting()
         return [left], [entered]
 
     def divert(
-        self, old: Sequence[Memberships], new: Sequence[Memberships], came: pa.Array
+        self, old: Sequence[Memberships], new: Sequence[Memberships], came: ChangePlan | None
     ) -> tuple[list[Memberships], list[Memberships], int]:
         """The answers of the last step without those that go to the timeline, and how many more of
-        these came than went."""
+        these came than went; `came` are the queries that the step registers, None if it resets the
+        stream."""
         if self._operator is None:
             return list(old), list(new), 0
         return self._operator.divert(old, new, came)
@@ -104,14 +110,12 @@ class ProximityQueries:
 
     # --- who looks at whom
 
-    def looking(
-        self, columns: Columns, seats: Small | None, whole: bool = False
-    ) -> tuple[Integers, pa.Array, Mask]:
-        """Rows, the queries that look at each, and whether it is in the answer; or in that of a
-        query with its whole region. Without seats, of objects that are not here: as if they
-        were."""
+    def looking(self, columns: Columns, seats: Small | None, whole: bool = False) -> Lookers:
+        """The queries that look at rows; `whole`: and in whose answers rows are with the whole
+        region of a query. Without seats, of objects that are not here: as if they were."""
         if self._operator is None:
-            return np.empty(0, np.int64), pa.array([], pa.string()), np.empty(0, np.bool_)
+            none = np.empty(0, np.int64), pa.array([], pa.string()), np.empty(0, np.bool_)
+            return Lookers(*none, np.empty(0))
         return self._operator.looking(columns, seats, whole)
 
     def names(self) -> Iterable[str]:

@@ -19,10 +19,16 @@ import pyarrow as pa
 from watchline.catalog import Catalog, Commit
 from watchline.errors import UnknownVersion
 from watchline.kernels.arrays import Integers, Signs
-from watchline.matching import Layer, LayeredPlan, Plan, PlanSource, is_among
+from watchline.matching import Layer, LayeredPlan, PlanSource, is_among
 from watchline.model import Stream
 from watchline.proximity import Moving, object_type
 from watchline.rows import Columns, taken
+from watchline.tracking.distances import (
+    Distances,
+    chosen_distances,
+    distances_of,
+    joined_distances,
+)
 from watchline.tracking.lives import Term, terms_of
 from watchline.tracking.plan import ChangePlan, join_changes, prepare_changes
 from watchline.tracking.ranges import Moves, Transitions
@@ -46,23 +52,33 @@ class Step:
 
 
 class QueryTransitions(NamedTuple):
-    """Move `moves[i]` enters or leaves the query `ids[i]`, which may end by itself (`mortal`)."""
+    """Move `moves[i]` enters or leaves the query `ids[i]`, which may end by itself (`mortal`). The
+    distance is that of the object as the change shows it."""
 
     moves: Integers
     ids: pa.Array
     signs: Signs
     mortal: npt.NDArray[np.bool_]
+    distances: Distances
 
     def chosen(self, kept: npt.NDArray[np.bool_]) -> QueryTransitions:
         """Those that are kept."""
         places = pa.array(np.flatnonzero(kept))
         return QueryTransitions(
-            self.moves[kept], self.ids.take(places), self.signs[kept], self.mortal[kept]
+            self.moves[kept],
+            self.ids.take(places),
+            self.signs[kept],
+            self.mortal[kept],
+            chosen_distances(self.distances, kept),
         )
 
 
 _NO_TRANSITIONS = QueryTransitions(
-    np.empty(0, np.int64), pa.array([], pa.string()), np.empty(0, np.int8), np.empty(0, np.bool_)
+    np.empty(0, np.int64),
+    pa.array([], pa.string()),
+    np.empty(0, np.int8),
+    np.empty(0, np.bool_),
+    None,
 )
 
 
@@ -276,7 +292,7 @@ class ChangeQueries:
     def transitions(self, columns: Columns, moves: Moves) -> QueryTransitions:
         """The queries that these moves enter and leave."""
         pieces = [
-            _named(layer.prepared.plan, _layer_transitions(layer, columns, moves))
+            _named(layer.prepared, _layer_transitions(layer, columns, moves), columns, moves)
             for layer in self._plan
         ]
         if len(pieces) == 1:
@@ -286,15 +302,27 @@ class ChangeQueries:
             pa.concat_arrays([piece.ids for piece in pieces]),
             np.concatenate([piece.signs for piece in pieces]),
             np.concatenate([piece.mortal for piece in pieces]),
+            joined_distances((piece.distances, len(piece.moves)) for piece in pieces),
         )
 
 
-def _named(made: Plan, piece: Transitions) -> QueryTransitions:
+def _named(
+    prepared: ChangePlan, piece: Transitions, columns: Columns, moves: Moves
+) -> QueryTransitions:
     """Transitions of the queries of a plan, by their ids."""
-    moves, numbers, signs = piece
-    if not len(moves):
+    made = prepared.plan
+    places, numbers, signs = piece
+    if not len(places):
         return _NO_TRANSITIONS
-    return QueryTransitions(moves, taken(made.ids, numbers), signs, made.mortal[numbers])
+    distances = None
+    if len(made.centres):
+        # A move to nowhere shows the row that it comes from.
+        new = moves.new[places]
+        shown = np.where(new >= 0, new, moves.old[places])
+        distances = distances_of(columns, prepared.stream, shown, made, numbers)
+    return QueryTransitions(
+        places, taken(made.ids, numbers), signs, made.mortal[numbers], distances
+    )
 
 
 def _layer_transitions(layer: Layer[ChangePlan], columns: Columns, moves: Moves) -> Transitions:

@@ -8,6 +8,7 @@ are several shards, what the k nearest do goes to a timeline instead, for the me
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,35 +33,31 @@ from watchline.proximity import (
     object_type,
 )
 from watchline.rows import Columns, StringColumn, mask_of
+from watchline.tracking.distances import points_of
 from watchline.tracking.filters import FilterColumns, Filters, stacked
+from watchline.tracking.memberships import (
+    Lookers,
+    Memberships,
+    ProximityChanges,
+    without_queries,
+)
 from watchline.tracking.objects import WORKING, Objects, RowSource, other_references
+from watchline.tracking.plan import ChangePlan
 from watchline.tracking.retention.shrinking import Shrinkage
 from watchline.tracking.timeline.format import Timeline
 from watchline.tracking.timeline.sent import SentTimelines
-from watchline.tracking.timeline.writer import BEGIN, TimelineEvents, TimelineWriter
+from watchline.tracking.timeline.writer import (
+    BEGIN,
+    Centres,
+    TimelineEvents,
+    TimelineWriter,
+)
 
 SECOND = 1_000_000
 # Slots of objects in a table of the tracker, and their seats in the operator.
 Seated = tuple[Integers, Small]
 # Queries that wait: for which roles, and since when a report counts.
 Waiting = Mapping[str, tuple[int, int]]
-
-
-class Memberships(NamedTuple):
-    """Object `rows[i]` is in the answer of the query `ids[i]`."""
-
-    rows: Integers
-    ids: pa.Array
-
-
-class ProximityChanges(NamedTuple):
-    """What a batch did: event, query id, sign, the object's row, and whether the query started."""
-
-    event: Integers
-    ids: pa.Array
-    sign: npt.NDArray[np.int8]
-    row: Integers
-    fresh: npt.NDArray[np.bool_]
 
 
 class _KindChanges(NamedTuple):
@@ -203,16 +200,24 @@ class RowOperator:
     # --- versions
 
     def step(
-        self, version: int, dropped: Iterable[str], came: Moving, objects: Objects
+        self,
+        version: int,
+        dropped: Iterable[str],
+        came: Moving,
+        objects: Objects,
+        gone_plans: Iterable[ChangePlan],
     ) -> tuple[Memberships, Memberships]:
-        """Drop these queries and register those: who was in their answers, and who is now."""
+        """Drop these queries and register those: who was in their answers, and who is now.
+        `gone_plans` have the dropped queries."""
         rows, newest = RowSource(objects, objects.no_rows()), objects.newest
         writer = self._opened(rows)
         event = writer.add_version(version, newest) if writer else 0
         if writer:
             ranked = set(came.ids.filter(pa.array(came.k > 0)).to_pylist())
             plain = [name for name in dropped if not self._is_ranked(name)]
-            self._kind_changes = _KindChanges(event, rows, *writer.leave_plain(plain, ranked))
+            centres_of = partial(self._centres_of, gone_plans)
+            known, began = writer.leave_plain(plain, ranked, centres_of)
+            self._kind_changes = _KindChanges(event, rows, known, began)
         gone = [name for name in dropped if name in self]
         heard = self._heard(gone)
         if writer:
@@ -255,21 +260,35 @@ class RowOperator:
             for name in names
         }
 
+    def _centres_of(self, plans: Iterable[ChangePlan], names: set[str]) -> Centres:
+        """The centres of these queries, which do not rank and are here or in one of these plans; of
+        those that have one."""
+        centres: Centres = {}
+        for plan in plans:
+            centres |= plan.centres_of(names)
+        here = sorted(names & self._operator.numbers.keys())
+        numbers = np.array([self._operator.numbers[name] for name in here], np.int64)
+        points = self._operator.region_centres(numbers).tolist()
+        return centres | {name: (x, y) for name, (x, y) in zip(here, points, strict=True)}
+
     def _is_ranked(self, name: str) -> bool:
         number = self._operator.numbers.get(name)
         return number is not None and bool(self._operator.is_ranked(np.array([number]))[0])
 
     def divert(
-        self, old: Sequence[Memberships], new: Sequence[Memberships], came: pa.Array
+        self, old: Sequence[Memberships], new: Sequence[Memberships], came: ChangePlan | None
     ) -> tuple[list[Memberships], list[Memberships], int]:
         """What is left of the last step's answers where some go to the timeline: those of queries
-        that nearest neighbours come or came in the place of. And how many more came than went."""
+        that nearest neighbours come or came in the place of. And how many more came than went.
+        `came` are the queries that the step registered."""
         writer = self._writer
         if writer is None:
             return list(old), list(new), 0
         event, rows, known, began = self._kind_changes
-        unranked = [name for name in came.to_pylist() if not self._is_ranked(name)]
-        entered = writer.enter_plain(set(unranked))
+        plans = () if came is None else (came,)
+        names = (name for plan in plans for name in plan.plan.ids.to_pylist())
+        unranked = {name for name in names if not self._is_ranked(name)}
+        entered = writer.enter_plain(unranked, partial(self._centres_of, plans))
         left, more = [], 0
         for sides, ids, ops in (
             (old, known, [(event, REMOVE)]),
@@ -286,7 +305,7 @@ class RowOperator:
                 more += n * int(ops[-1][1])
             left.append(wanted)
         gone = pa.concat_arrays(left[:2])
-        return _without(old, gone), _without(new, left[2]), more
+        return without_queries(old, gone), without_queries(new, left[2]), more
 
     def _leave(self, names: list[str]) -> AnswerChanges:
         numbers = np.array([self._operator.numbers[name] for name in names], dtype=np.int64)
@@ -303,7 +322,7 @@ class RowOperator:
             ranked = self._operator.is_ranked(changes.query)
             self._record(self._writer, changes.where(ranked), rows)
             changes = changes.where(~ranked)
-        return Memberships(changes.row, self._ids(changes.query))
+        return Memberships(changes.row, self._ids(changes.query), changes.distance)
 
     def _opened(self, rows: RowSource) -> TimelineWriter | None:
         """The timeline of this batch; a new one if the last timeline has been handed out."""
@@ -373,7 +392,8 @@ class RowOperator:
         for name in names:
             del self._focals[name]
         self._filters.release(released)
-        return ProximityChanges(told.event, self._ids(told.query), told.what, told.row, fresh)
+        ids = self._ids(told.query)
+        return ProximityChanges(told.event, ids, told.what, told.row, fresh, told.distance)
 
     def _note_beginnings(
         self, writer: TimelineWriter, touched: Integers, moved: Integers, centres: Doubles
@@ -418,16 +438,13 @@ class RowOperator:
         self._operator.discharge(seats[~kept])
         return kept
 
-    def looking(
-        self, columns: Columns, slots: Small | None, whole: bool = False
-    ) -> tuple[Integers, pa.Array, npt.NDArray[np.bool_]]:
-        """Rows, the queries that look at each, and whether it is in the answer; or in that of a
-        query with its whole region. Without slots, of objects that are not here: as if they
-        were."""
+    def looking(self, columns: Columns, slots: Small | None, whole: bool = False) -> Lookers:
+        """The queries that look at rows; `whole`: and in whose answers rows are with the whole
+        region of a query. Without slots, of objects that are not here: as if they were."""
         filtered = self._filters.columns_of(columns)
         points = points_of(columns, self._stream)
-        rows, numbers, inside = self._operator.looking(points, *filtered, slots, whole)
-        return rows, self._ids(numbers), inside
+        found = self._operator.looking(points, *filtered, slots, whole)
+        return Lookers(found.event, self._ids(found.query), found.what > 0, found.distance)
 
     def ranked(self) -> dict[str, int]:
         """The nearest-neighbour queries, and how many neighbours they ask for."""
@@ -499,15 +516,6 @@ def caches_of(
     return margin, want
 
 
-def points_of(columns: Columns, stream: Stream) -> npt.NDArray[np.float64]:
-    """Where objects are; NaN where it is not known."""
-    assert stream.point is not None
-    axes = [np.asarray(columns.values(stream.attribute(name)), np.float64) for name in stream.point]
-    points = np.stack(axes, axis=1)
-    points[~np.isfinite(points).all(axis=1)] = np.nan
-    return points
-
-
 def _waits(came: Moving, heard: Mapping[str, set[Any]]) -> Integers:
     """For each query the roles whose focal object it has to wait for, as bits."""
     waits = np.zeros(len(came), np.int64)
@@ -516,12 +524,3 @@ def _waits(came: Moving, heard: Mapping[str, set[Any]]) -> Integers:
             if focal is not None and focal not in heard.get(name, ()):
                 waits[i] |= 1 << role
     return waits
-
-
-def _without(sides: Sequence[Memberships], ids: pa.Array) -> list[Memberships]:
-    """What is not of these queries."""
-    if not len(ids):
-        return list(sides)
-    kept = [np.flatnonzero(~mask_of(pc.is_in(p.ids, value_set=ids))) for p in sides]
-    pairs = zip(sides, kept, strict=True)
-    return [Memberships(side.rows[k], side.ids.take(pa.array(k))) for side, k in pairs]

@@ -43,11 +43,11 @@ from watchline.rows import (
 from watchline.rows import blob as blobs
 from watchline.tracking.answers import Answers
 from watchline.tracking.batch import ProcessedBatch, TimeSpan
+from watchline.tracking.memberships import Memberships
 from watchline.tracking.objects import Objects
 from watchline.tracking.proximity import ProximityQueries
 from watchline.tracking.queries import STEPS, ChangeQueries, Step
 from watchline.tracking.retention.object_retention import ObjectRetention
-from watchline.tracking.row_operator import Memberships
 from watchline.tracking.saved import Saved, TouchedState
 from watchline.tracking.timeline.format import Timeline
 from watchline.tracking.timeline.sent import SentTimelines
@@ -309,9 +309,7 @@ class Tracker:
             return self._reset(step, [*gone, *left])
         came = self._answers.members_of(step.came)
         held = None if self.stream.retention is None else self._held_after(gone, came)
-        old, new, more = self._proximity.divert(
-            [*gone, *left], [*entered, came], step.came.plan.ids
-        )
+        old, new, more = self._proximity.divert([*gone, *left], [*entered, came], step.came)
         self._counts["answers"] += more
         changes = self._answers.difference(old, new)
         if held is not None:
@@ -329,7 +327,7 @@ class Tracker:
     def _reset(self, step: Step, old: list[Memberships]) -> pa.Table:
         """The stream was dropped or declared anew: all answers close, and no objects are left."""
         if self._proximity:
-            old, _, more = self._proximity.divert(old, [], pa.array([], pa.string()))
+            old, _, more = self._proximity.divert(old, [], None)
             self._counts["answers"] += more
             # If it is declared anew once more, there were no objects meanwhile.
             self._early = self._early or self._proximity.timeline()

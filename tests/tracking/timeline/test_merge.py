@@ -215,14 +215,17 @@ def listed(merged: MergedChanges) -> list[Told]:
     shown = merged.rows.take(pa.array(merged.places))
     shown = shown.set_column(4, "ts", shown["ts"].cast(pa.int64())).to_pylist()
     own = zip(merged.queries.to_pylist(), merged.signs.tolist(), shown, merged.times.tolist(),
-              merged.reasons.tolist(), strict=True)  # fmt: skip
-    return [(q, s, r["id"], t, REASONS[why], tuple(r.values())) for q, s, r, t, why in own]
+              merged.reasons.tolist(), merged.distances.tolist(), strict=True)  # fmt: skip
+    return [(q, s, r["id"], t, REASONS[why], (far, *r.values())) for q, s, r, t, why, far in own]
 
 
 def wanted(changes: list[reference.Change]) -> list[Told]:
     names = ["id", *(name for name, _ in ATTRIBUTES)]
     return [
-        (c.query_id, c.sign, c.object_id, c.time, c.reason, tuple(c.row[n] for n in names))
+        (
+            *(c.query_id, c.sign, c.object_id, c.time, c.reason),
+            (c.distance, *(c.row[n] for n in names)),
+        )
         for c in changes
     ]
 

@@ -25,7 +25,7 @@ from watchline.catalog import (
 )
 from watchline.errors import InvalidQuery
 from watchline.model import Emit, Keep, Stream
-from watchline.rows import OWN, change_schema
+from watchline.rows import OWN, change_schema, shown_names
 from watchline.spark.batch_counters import COUNTS
 from watchline.spark.catalog_ref import CatalogRef
 from watchline.spark.frame_checks import SPARK, check_frame, check_schema, quoted
@@ -67,8 +67,10 @@ def changes(
 ) -> DataFrame:
     """What enters (`sign` 1) and leaves (-1) the answers of the EMIT CHANGES queries.
 
-    `query_id, sign, object_id, time, reason` and the declared attributes of the object's latest
-    row; where all queries select the same attributes, only those. `shards` is the number of parts
+    `query_id, sign, object_id, time, reason, distance` and the declared attributes of the object's
+    latest row; where all queries select the same attributes, only those. `distance` is that of the
+    object from kNN's centre, else from the centre of the only circle, else NULL. An attribute with
+    the name of one of these columns comes out as `<stream>_<name>`. `shards` is the number of parts
     that objects are dealt to, Spark's shuffle partitions if not given; a checkpoint keeps its
     number. Large states are files in the folder `state`, which all workers must reach; it is beside
     the catalog if not given. Counters of each micro-batch are in
@@ -106,7 +108,8 @@ def changes_of(
     missed = warn_unanswered(queries, call, "wl.changes", stacklevel)
     chosen = None if every else agreed(queries, call, "wl.changes", stacklevel)
     if chosen is not None:
-        names = (*OWN, *chosen)
+        shown = shown_names(declared)
+        names = (*OWN, *(shown[name] for name in chosen))
         columns = pa.schema([columns.field(name) for name in names])
         schema = st.StructType([schema[name] for name in names])
     rows = df.select(*(fn.col(quoted(a.name)) for a in declared.attributes))
@@ -135,19 +138,20 @@ def _by_target(sent: DataFrame, shards: int) -> DataFrame:
 
 def spark_schema(stream: Stream) -> st.StructType:
     """The columns of a change in Spark's types."""
-    change_schema(stream)
+    shown = shown_names(stream)
     for attribute in stream.attributes:
         if attribute.name in (WAKE, NOW, COUNTS):
             raise InvalidQuery(
                 f"attribute {attribute.name!r} of stream {stream.name!r} is in the way of our own"
                 " column: declare it by another name"
             )
-    of = {a.name: SPARK[a.type] for a in stream.attributes}
+    of = {shown[a.name]: SPARK[a.type] for a in stream.attributes}
     own = {
         "query_id": st.StringType(),
         "sign": st.ByteType(),
-        "object_id": of[stream.object],
+        "object_id": of[shown[stream.object]],
         "time": st.TimestampType(),
         "reason": st.StringType(),
+        "distance": st.DoubleType(),
     }
     return st.StructType([st.StructField(name, kind) for name, kind in {**own, **of}.items()])

@@ -91,9 +91,11 @@ def _taken_in(merged: MergedAnswers, waiting: _Waiting) -> tuple[list[pa.Table],
         timelines = [of for _, of in labelled]
         is_other |= any(of.is_counted for of in timelines)
         found = merged.merge(timelines, stream)
-        rows = found.rows, found.places
         tables.append(
-            change_table(stream, *rows, found.queries, found.signs, found.times, found.reasons)
+            change_table(
+                *(stream, found.rows, found.places, found.queries),
+                *(found.signs, found.times, found.reasons, found.distances),
+            )
         )
     return tables, is_other
 

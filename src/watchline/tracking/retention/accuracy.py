@@ -136,7 +136,7 @@ class Accuracy:
         answers = self._answers
         counts = value_counts(answers.entered(columns, answers.queries.shared).ids)
         if answers.proximity:
-            _, ids, inside = answers.proximity.looking(columns, seats, whole=True)
+            _, ids, inside, _ = answers.proximity.looking(columns, seats, whole=True)
             if seats is not None:
                 inside &= ~answers.proximity.is_ranked(ids)
             counts += value_counts(ids.filter(pa.array(inside)))

@@ -16,6 +16,7 @@ from watchline.kernels.arrays import Integers
 from watchline.reasons import Reason
 from watchline.rows import Columns
 from watchline.tracking.answers import Answers
+from watchline.tracking.memberships import Memberships
 from watchline.tracking.retention.accuracy import Accuracy
 from watchline.tracking.retention.bounds import RetentionBounds
 from watchline.tracking.retention.object_shedding import ROOM
@@ -26,7 +27,6 @@ from watchline.tracking.retention.shrinking import (
     Shrinkage,
     shrunk_queries,
 )
-from watchline.tracking.row_operator import Memberships
 
 
 class QueryShedding:

@@ -38,7 +38,8 @@ class Timeline(NamedTuple):
 
     `queries` has lines of those ids to which something happened: one for each registration of an
     id, in their order. Every shard that has lines of an id has the same ones. A line's centre is
-    that of the batch's beginning, NaN if there was none. A query that is replaced in a step has
+    that of the batch's beginning, NaN if there was none; of a plain line, which has all its
+    candidates in the answer, that of the step. A query that is replaced in a step has
     another line: records remove from the one, add to the other. `rows` are those that
     records mean. `told` of an event is the newest time of the stream then: what a step does, and
     what enters a query that starts, is told with it; all else with the event's own time. A record's

@@ -7,7 +7,9 @@ by event, and reports what enters and leaves the answers. Where the candidates o
 beginning are kept is not known here: `merged.py` has them, and a whole timeline brings its own.
 
 Invariant: after every event the answer of a query is the first k of its candidates, by distance and
-then by object, or nothing while it has no centre.
+then by object, or nothing while it has no centre. What leaves and enters has its distance from the
+centre as it is after the event; what leaves a line that ends, or that loses its centre, from the
+centre that this line had.
 
 Cost: rows and events are ranked and records sorted, once. An event that touches a query costs the
 query's candidates, at most k of each shard, and where its centre moves a sort of them. Queries to
@@ -19,6 +21,7 @@ that end a query's life have no cause, and are one for each query, which is repl
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Doubles, Integers
+from watchline.kernels.buffers import grown
 from watchline.kernels.compiled import inner, kernel
 from watchline.model import Stream
 from watchline.proximity import ADD, CENTRE, CLOSE, END, FRESH, REFRESH, REMOVE
@@ -52,7 +56,8 @@ class QueriesAfter(NamedTuple):
 
 
 class MergedChanges(NamedTuple):
-    """Change i is of the query `queries[i]` and shows `rows[places[i]]`."""
+    """Change i is of the query `queries[i]` and shows `rows[places[i]]`; a distance is NaN where
+    there is none."""
 
     queries: pa.Array
     signs: npt.NDArray[np.int8]
@@ -60,6 +65,7 @@ class MergedChanges(NamedTuple):
     places: Integers
     times: Integers
     reasons: npt.NDArray[np.int8]
+    distances: Doubles
     after: QueriesAfter
 
 
@@ -131,8 +137,8 @@ def merge_timelines(
     # Copies, since a kernel is compiled once more for what is read-only.
     x, y = (np.array(rows[name].to_numpy()) for name in stream.point or ())
     placed = _Rows(x, y, ranks[: rows.num_rows], len(objects))
-    changes, sizes, kept = _replayed(records, lines, placed)
-    return _merged(changes, QueriesAfter(ids, sizes, *kept.T), events, rows)
+    changes, distances, sizes, kept = _replayed(records, lines, placed)
+    return _merged(changes, distances, QueriesAfter(ids, sizes, *kept.T), events, rows)
 
 
 def _with_known(records: _Records, lines: Integers, first: int) -> _Records:
@@ -208,9 +214,11 @@ def _looked_up(table: Integers, places: Integers) -> Integers:
     return np.append(table, -1)[places]
 
 
-def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, Integers, Integers]:
-    """The changes that the kernel finds; after the batch the size of each answer, and the query and
-    the row of every candidate."""
+def _replayed(
+    records: _Records, lines: _Lines, rows: _Rows
+) -> tuple[Integers, Doubles, Integers, Integers]:
+    """The changes that the kernel finds, and their distances; after the batch the size of each
+    answer, and the query and the row of every candidate."""
     group = lines.group[records.line]
     later = records.event >= 0
     touched = np.zeros(len(lines.first), dtype=np.bool_)
@@ -228,13 +236,19 @@ def _replayed(records: _Records, lines: _Lines, rows: _Rows) -> tuple[Integers, 
     # Within an event the lines of an id in their order, and what goes before what comes.
     order = np.lexsort((later_records.line * (CLOSE - REMOVE + 1) + later_records.op, moment))
     room = np.bincount(group, touched[group], minlength=1).max()
-    changes, kept = _replay(began, later_records.chosen(order), lines, rows, sizes, int(room))
+    changes, distances, kept = _replay(
+        began, later_records.chosen(order), lines, rows, sizes, int(room)
+    )
     stays = np.stack([group[still], records.row[still]], axis=1)
-    return changes, sizes, np.concatenate([stays, kept])
+    return changes, distances, sizes, np.concatenate([stays, kept])
 
 
 def _merged(
-    changes: Integers, after: QueriesAfter, events: _MergedEvents, rows: pa.Table
+    changes: Integers,
+    distances: Doubles,
+    after: QueriesAfter,
+    events: _MergedEvents,
+    rows: pa.Table,
 ) -> MergedChanges:
     event, group, sign, who, row, fresh = changes.T
     order = np.lexsort((who, group, sign, event))
@@ -249,6 +263,7 @@ def _merged(
         row[order],
         np.where((kind == STEP) | starts, events.newest[event], events.time[event]),
         np.where(starts, Reason.REGISTERED, reasons).astype(np.int8),
+        distances[order],
         after,
     )
 
@@ -273,6 +288,15 @@ class _Query(NamedTuple):
     size: int
 
 
+class _Centres(NamedTuple):
+    """From where what leaves and what enters in an event has its distances."""
+
+    left_x: float
+    left_y: float
+    entered_x: float
+    entered_y: float
+
+
 class _Scratch(NamedTuple):
     """Candidates in order, by object and distance; the answer before the event, likewise.
 
@@ -289,10 +313,10 @@ class _Scratch(NamedTuple):
 @kernel
 def _replay(
     began: _Records, records: _Records, lines: _Lines, rows: _Rows, sizes: Integers, room: int
-) -> tuple[Integers, Integers]:
+) -> tuple[Integers, Doubles, Integers]:
     """The columns of the changes (event, query, sign, object, row, and whether the query starts
-    there), then the query and the row of each candidate after the batch. The sizes of answers are
-    written in place, by query."""
+    there) and their distances, then the query and the row of each candidate after the batch. The
+    sizes of answers are written in place, by query."""
     objects = rows.objects
     own = _Scratch(
         np.empty(room, np.int64),
@@ -302,6 +326,7 @@ def _replay(
         np.zeros(objects, np.int64),
     )
     out = np.empty((max(len(records.event), 16), 6), np.int64)
+    far = np.empty(len(out), np.float64)
     kept = np.empty((max(len(began.line), 16), 2), np.int64)
     # Of a plain 0 Numba compiles versions of their own.
     count = size = stamp = at = i = np.int64(0)
@@ -320,11 +345,14 @@ def _replay(
             shown = _shown(query, lines)
             own.before[:shown] = own.who[:shown]
             stamp += 3
-            query = _applied(query, records, i, end, lines, rows, own, stamp)
+            before, query = query, _applied(query, records, i, end, lines, rows, own, stamp)
             if count + shown + query.size > len(out):
                 out = _grown(out, count + shown + query.size)
-            after = _shown(query, lines)
-            count = _compared(out, count, own, shown, after, (event, group, fresh), stamp)
+                far = grown(far, len(out), count)
+            after, at_event = _shown(query, lines), (event, group, fresh)
+            centres = _centres(before, query)
+            start, count = count, _compared(out, count, own, shown, after, at_event, stamp)
+            _measured(out, far, start, count, rows, centres)
             i = end
         if lines.k[query.line] < PLAIN:
             sizes[group] = _shown(query, lines)
@@ -333,7 +361,7 @@ def _replay(
             for a in range(query.size):
                 kept[size, 0], kept[size, 1] = group, own.latest[own.who[a]]
                 size += 1
-    return out[:count], kept[:size]
+    return out[:count], far[:count], kept[:size]
 
 
 @inner
@@ -357,7 +385,16 @@ def _begun(
 @inner
 def _shown(query: _Query, lines: _Lines) -> int:
     """So many of the first candidates are the answer."""
-    return 0 if np.isnan(query.cx) else min(query.size, lines.k[query.line])
+    k = lines.k[query.line]
+    return 0 if np.isnan(query.cx) and k < PLAIN else min(query.size, k)
+
+
+@inner
+def _centres(before: _Query, after: _Query) -> _Centres:
+    """Around an event, by the query as it was before and is after it."""
+    ends = after.line != before.line or np.isnan(after.cx)
+    left = before if ends else after
+    return _Centres(left.cx, left.cy, after.cx, after.cy)
 
 
 @inner
@@ -449,6 +486,20 @@ def _compared(
             if sign > 0:
                 stamps[w] = stamp + 2
     return count
+
+
+@inner
+def _measured(
+    out: Integers, far: Doubles, start: int, end: int, rows: _Rows, centres: _Centres
+) -> None:
+    """The distances of these changes, all of one event and one query."""
+    for i in range(start, end):
+        row = out[i, 4]
+        if out[i, 2] > 0:
+            dx, dy = rows.x[row] - centres.entered_x, rows.y[row] - centres.entered_y
+        else:
+            dx, dy = rows.x[row] - centres.left_x, rows.y[row] - centres.left_y
+        far[i] = math.sqrt(dx * dx + dy * dy)
 
 
 @inner

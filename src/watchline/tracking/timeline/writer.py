@@ -6,7 +6,7 @@ the k nearest that each query had. The cost of another one follows what happened
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from watchline.tracking.objects import RowSource
 from watchline.tracking.timeline.format import PLAIN, QUERIES, RECORDS, STEP, Timeline, event_schema
 
 BEGIN = -1
+# Centres of queries by their ids; a query without one is left out.
+Centres = dict[str, tuple[float, float]]
 
 
 class TimelineEvents(NamedTuple):
@@ -71,25 +73,34 @@ class TimelineWriter:
         new = [i for i, name in enumerate(ids) if name not in self._line]
         self.register([ids[i] for i in new], columns[new])
 
-    def leave_plain(self, dropped: Iterable[str], ranked: set[str]) -> tuple[set[str], set[str]]:
+    def leave_plain(
+        self, dropped: Iterable[str], ranked: set[str], centres_of: Callable[[set[str]], Centres]
+    ) -> tuple[set[str], set[str]]:
         """Of ids that are dropped and are not ranked: those with a line, and those that have one
-        from now on, because the query that comes is ranked. These were so when all began."""
+        from now on, because the query that comes is ranked. These were so when all began.
+        `centres_of` gives the centres of queries that are dropped."""
         ids = set(dropped)
         known = ids & self._plain
         self._plain -= known
         new = ids & ranked - self._line.keys()
-        self._register_plain(new)
+        self._register_plain(new, centres_of)
         return known, new
 
-    def enter_plain(self, ids: set[str]) -> set[str]:
-        """Of ids that come and are not ranked: those that were, since all began."""
+    def enter_plain(self, ids: set[str], centres_of: Callable[[set[str]], Centres]) -> set[str]:
+        """Of ids that come and are not ranked: those that were, since all began. `centres_of` gives
+        the centres of queries that come."""
         again = ids & self._line.keys()
-        self._register_plain(again)
+        self._register_plain(again, centres_of)
         self._plain |= again
         return again
 
-    def _register_plain(self, ids: set[str]) -> None:
-        self.register(sorted(ids), np.tile([float(PLAIN), 0.0, 0.0], (len(ids), 1)))
+    def _register_plain(self, ids: set[str], centres_of: Callable[[set[str]], Centres]) -> None:
+        if not ids:
+            return
+        centres, names = centres_of(ids), sorted(ids)
+        nowhere = np.nan, np.nan
+        lines = [(float(PLAIN), *centres.get(name, nowhere)) for name in names]
+        self.register(names, np.array(lines))
 
     def lines(self, ids: list[str]) -> Integers:
         return np.array([self._line[name] for name in ids], dtype=np.int64)
