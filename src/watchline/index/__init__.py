@@ -12,7 +12,7 @@ hilbert.py      rows in proximity order          hits.py         bits to matches
 codes.py        values and bounds as 16 bits     mlgf.py         boxes as points, in pages
 mlgf_search.py  pages and boxes near some values
 scan.py         `scan`                           choose.py       `auto`
-regions/        polygons, circles, corridors, loaded when `build_regions` is called
+regions/        polygons, circles, corridors
 papers/         the rivals of the papers, loaded when one of their kinds is built
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import importlib
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 
@@ -35,6 +35,11 @@ from watchline.index.base import checked_points as checked_points
 from watchline.index.base import whole_numbers as whole_numbers
 from watchline.index.cells import HUGEST as HUGEST
 from watchline.index.cells import TINIEST as TINIEST
+from watchline.index.regions import RegionColumns as RegionColumns
+from watchline.index.regions import RegionIndex as RegionIndex
+from watchline.index.regions import build_regions as _build_regions
+from watchline.index.regions import read_regions as read_regions
+from watchline.index.regions import shapes_of_arrow as shapes_of_arrow
 from watchline.index.result import Matches
 from watchline.index.result import search as search
 from watchline.index.scan import scan_runs as scan_runs
@@ -43,9 +48,6 @@ from watchline.index.table import SlotTable as SlotTable
 from watchline.index.table import hash_place as hash_place
 from watchline.index.tuning import scan_cost as scan_cost
 from watchline.kernels.arrays import Doubles
-
-if TYPE_CHECKING:
-    from watchline.index.regions import RegionIndex
 
 __all__ = ["Index", "Matches", "build", "build_regions", "estimate"]
 
@@ -96,17 +98,16 @@ def build_regions(
 ) -> RegionIndex:
     """An index over regions of the plane: polygons, circles and corridors, in one index if wanted.
 
-    `geometries` are shapely geometries or WKB. A polygon may have holes and several parts; a point
-    is a circle of `radius`, and an array (n, 2) has the centres of n circles; a line is a corridor
-    that holds what is at most `within` from it. `radius` and `within` are a number, or one for each
-    geometry (NaN where it is of another kind). `ids` are int64, 0 … n-1 if not given.
+    `geometries` are shapely geometries, WKB, or a GeoArrow column. A polygon may have holes and
+    several parts; a point is a circle of `radius`, and an array (n, 2) has the centres of n
+    circles; a line is a corridor that holds what is at most `within` from it. `radius` and `within`
+    are a number, or one for each geometry (NaN where it is of another kind). `ids` are int64,
+    0 … n-1 if not given.
 
     Borders are those of docs/decisions/0003, bit for bit. What is no region is refused with its
     number: an `InvalidRange`.
     """
-    regions = importlib.import_module(f"{__name__}.regions")
-    made: RegionIndex = regions.build_regions(geometries, ids, radius=radius, within=within)
-    return made
+    return _build_regions(geometries, ids, radius=radius, within=within)
 
 
 def estimate(

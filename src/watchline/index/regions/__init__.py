@@ -1,6 +1,7 @@
 """Regions of any form in an index: which of them hold a point, and which does a move change.
 
 region_index.py  the class, tuning           geometries.py  shapely, WKB, points -> columns
+geoarrow.py      Arrow columns -> shapely
 holdings.py      regions by slot             forms.py       the fixed formulas
 sheet.py         values to cells             entries.py     what a cell knows of a region
 marking.py       one region on some cells    tree.py        cells in cells, and their lists
@@ -10,6 +11,9 @@ The geometry stands in `forms`, `marking` and `sheet`: the tree, its lists and t
 words and cells alone, so that other forms and another surface need other marks and nothing else.
 """
 
+from watchline.index.regions.geoarrow import shapes_of_arrow as shapes_of_arrow
+from watchline.index.regions.geometries import RegionColumns as RegionColumns
+from watchline.index.regions.geometries import read_regions as read_regions
 from watchline.index.regions.moves import RegionChanges as RegionChanges
 from watchline.index.regions.region_index import RegionIndex as RegionIndex
 from watchline.index.regions.region_index import build_regions as build_regions

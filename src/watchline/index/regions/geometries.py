@@ -1,13 +1,14 @@
 """Geometries in, flat columns out: polygons, circles and corridors, checked one by one.
 
-What is refused is refused with its number and a remedy. Polygons may be of several parts and have
+What is no region is told with its number and a remedy. Polygons may be of several parts and have
 holes; rings may touch, and may not cross. Vertices are kept as they are: the fixed formulas depend
 on each bit.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from watchline.errors import InvalidRange
 from watchline.index.regions.entries import MOST_EDGES
 from watchline.index.regions.forms import CIRCLE, CORRIDOR, POLYGON
+from watchline.index.regions.geoarrow import shapes_of_arrow
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import LONGEST, SHORTEST, Polygon
 
@@ -82,45 +84,122 @@ def runs(starts: Integers, counts: Integers) -> Integers:
 # --- what users give
 
 
+class RegionsRead(NamedTuple):
+    """What was read: the columns of all regions, where there are no problems.
+
+    The problems stand by the number of their geometry, and in this order. Region i has the parts
+    `parts[i]` … `parts[i + 1]`, and part k has `rings[k]` chains: a polygon's shell and its holes.
+    """
+
+    size: int
+    problems: Mapping[int, str]
+    columns: RegionColumns
+    parts: Integers
+    rings: Integers
+
+    def __len__(self) -> int:
+        return self.size
+
+
+class _Problems:
+    """What is wrong with which geometry; of several problems of one the first counts."""
+
+    def __init__(self, count: int):
+        self.bad = np.zeros(count, dtype=np.bool_)
+        self.told: dict[int, str] = {}
+
+    def add(self, bad: Any, why: str, numbers: Integers | None = None) -> None:
+        """These geometries are bad, if they are not so already."""
+        places = np.flatnonzero(bad)
+        for number in (places if numbers is None else numbers[places]).tolist():
+            self.one(number, why)
+
+    def one(self, number: Any, why: str) -> None:
+        self.bad[number] = True
+        self.told.setdefault(int(number), why)
+
+
 def region_columns(geometries: Any, radius: Any = None, within: Any = None) -> RegionColumns:
-    """Columns of shapely geometries, WKB, or an array (n, 2) of centres.
+    """Columns of shapely geometries, WKB, a GeoArrow column, or an array (n, 2) of centres.
 
     `radius` is for points, `within` for lines: a number, or one for each geometry, NaN where the
-    geometry is of another kind.
+    geometry is of another kind. The first that is no region is refused: an `InvalidRange`.
     """
+    read = read_regions(geometries, radius, within)
+    for number, problem in read.problems.items():
+        raise InvalidRange(f"geometry {number}: {problem}")
+    return read.columns
+
+
+def read_regions(geometries: Any, radius: Any = None, within: Any = None) -> RegionsRead:
+    """Regions as for `region_columns`, and all problems instead of a refusal of the first."""
     array = _as_array(geometries)
-    given = _lengths(radius, "radius", len(array)), _lengths(within, "within", len(array))
+    count = len(array)
+    problems = _Problems(count)
+    given = _lengths(radius, "radius", count), _lengths(within, "within", count)
     if array.dtype == object:
-        shapes = _shapes(array)
-        kinds = _kinds(shapes)
+        shapes = _shapes(array, problems)
+        kinds = _kinds(shapes, problems)
     else:
-        shapes, kinds = array, np.full(len(array), CIRCLE)
+        shapes, kinds = array, np.full(count, CIRCLE)
     for name, kind, word, lengths, values in (
         ("radius", CIRCLE, "point", given[0], radius),
         ("within", CORRIDOR, "line", given[1], within),
     ):
-        _refuse_first((kinds == kind) & np.isnan(lengths), f"a {word} needs {name}=")
-        unused = (kinds != kind) & ~np.isnan(lengths)
+        problems.add((kinds == kind) & np.isnan(lengths), f"a {word} needs {name}=")
+        unused = (kinds >= 0) & (kinds != kind) & ~np.isnan(lengths)
         if np.ndim(values) or not (kinds == kind).any():
-            _refuse_first(unused, f"{name}= is for {word}s only")
-    return _columns_of(shapes, kinds, *given)
+            problems.add(unused, f"{name}= is for {word}s only")
+    columns = _columns_of(shapes, kinds, given, problems)
+    if problems.told:
+        order = dict(sorted(problems.told.items()))
+        nothing = np.zeros(0, np.int64)
+        return RegionsRead(count, order, _no_columns(), nothing, nothing)
+    parts, rings = _rings(shapes, kinds)
+    return RegionsRead(count, {}, columns, parts, rings)
+
+
+def _no_columns() -> RegionColumns:
+    nothing = np.zeros(0, np.int64)
+    return RegionColumns(
+        nothing, np.zeros(1, np.int64), np.zeros((0, 2), np.int64), np.empty((0, 2)), np.empty(0)
+    )
 
 
 def _columns_of(
-    shapes: npt.NDArray[Any], kinds: Integers, radius: Doubles, within: Doubles
+    shapes: npt.NDArray[Any], kinds: Integers, given: tuple[Doubles, Doubles], problems: _Problems
 ) -> RegionColumns:
-    which = [np.flatnonzero(kinds == kind) for kind in (POLYGON, CIRCLE, CORRIDOR)]
-    parts = [_polygons(shapes[which[0]], which[0])] if len(which[0]) else []
-    parts.append(_circles(_centres(shapes[which[1]], which[1]), radius[which[1]], which[1]))
-    if len(which[2]):
-        parts.append(_corridors(shapes[which[2]], within[which[2]], which[2]))
+    """The columns of all regions that have no problem so far; more problems may come up."""
+    radius, within = given
+    which = [np.flatnonzero((kinds == k) & ~problems.bad) for k in (POLYGON, CIRCLE, CORRIDOR)]
+    polygons, circles, corridors = which
+    parts = []
+    if len(polygons):
+        parts.append(_polygons(shapes[polygons], polygons, problems))
+    centres = _centres(shapes[circles])
+    parts.append(_circles(centres, radius[circles], circles, problems))
+    if len(corridors):
+        parts.append(_corridors(shapes[corridors], within[corridors], corridors, problems))
     return joined_columns(parts).taken(np.argsort(np.concatenate(which)))
+
+
+def _rings(shapes: npt.NDArray[Any], kinds: Integers) -> tuple[Integers, Integers]:
+    """Where the parts of each region begin and end, and how many chains each part has."""
+    if shapes.dtype != object:
+        return np.arange(len(shapes) + 1), np.ones(len(shapes), np.int64)
+    import shapely
+
+    parts, of = shapely.get_parts(shapes, return_index=True)
+    rings = np.where(kinds[of] == POLYGON, shapely.get_num_interior_rings(parts) + 1, 1)
+    there = ~shapely.is_empty(parts)
+    counts = np.bincount(of[there], minlength=len(shapes))
+    return _starts(counts), rings[there].astype(np.int64)
 
 
 def _as_array(geometries: Any) -> npt.NDArray[Any]:
     """Numbers as (n, 2), anything else as objects on one axis."""
     if hasattr(geometries, "to_pylist"):
-        geometries = geometries.to_pylist()
+        geometries = shapes_of_arrow(geometries)
     elif isinstance(geometries, (bytes, str)) or hasattr(geometries, "geom_type"):
         raise InvalidRange("expected a sequence of geometries, not one geometry")
     array = np.asarray(geometries)
@@ -146,10 +225,10 @@ def _lengths(values: Any, name: str, count: int) -> Doubles:
         raise InvalidRange(f"{name} must be a number, or one for each geometry: {error}") from None
 
 
-def _shapes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _shapes(array: npt.NDArray[Any], problems: _Problems) -> npt.NDArray[Any]:
     import shapely  # a tenth of a second: only for those who use regions
 
-    binary = np.array([isinstance(each, (bytes, bytearray, memoryview)) for each in array])
+    binary = np.array([isinstance(each, (bytes, bytearray, memoryview)) for each in array], bool)
     shapes = array.copy()
     if binary.any():
         shapes[binary] = shapely.from_wkb(
@@ -157,31 +236,41 @@ def _shapes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         )
     for i in np.flatnonzero(~shapely.is_geometry(shapes)):
         if binary[i]:
-            _refuse(i, "these bytes are no WKB")
-        _refuse(i, f"expected a shapely geometry or WKB, found {type(array[i]).__name__}")
+            problems.one(i, "these bytes are no WKB")
+        elif array[i] is None:
+            problems.one(
+                i, "it has no geometry: expected a shapely geometry or WKB, found NoneType"
+            )
+        else:
+            found = type(array[i]).__name__
+            problems.one(i, f"expected a shapely geometry or WKB, found {found}")
+        shapes[i] = None
     return shapes
 
 
-def _kinds(shapes: npt.NDArray[Any]) -> Integers:
+def _kinds(shapes: npt.NDArray[Any], problems: _Problems) -> Integers:
     import shapely
 
     types = shapely.get_type_id(shapes)
     kinds = np.full(len(shapes), -1)
     for kind, numbers in _TYPES.items():
         kinds[np.isin(types, numbers)] = kind
-    for i in np.flatnonzero(kinds < 0):
-        _refuse(i, f"expected a polygon, a point or a line, not a {shapes[i].geom_type.upper()}")
-    _refuse_first(shapely.is_empty(shapes), "it is empty")
+    for i in np.flatnonzero((kinds < 0) & (types >= 0)):
+        found = shapes[i].geom_type.upper()
+        problems.one(i, f"expected a polygon, a point or a line, not a {found}")
+    problems.add(shapely.is_empty(shapes), "it is empty")
     return kinds
 
 
 # --- by form
 
 
-def _circles(centres: Doubles, radius: Doubles, numbers: Integers) -> RegionColumns:
-    _refuse_first(~np.isfinite(centres).all(axis=1), "its centre is not finite", numbers)
+def _circles(
+    centres: Doubles, radius: Doubles, numbers: Integers, problems: _Problems
+) -> RegionColumns:
+    problems.add(~np.isfinite(centres).all(axis=1), "its centre is not finite", numbers)
     good = np.isfinite(radius) & (radius > 0)
-    _refuse_first(~good, "its radius must be greater than zero and finite", numbers)
+    problems.add(~good, "its radius must be greater than zero and finite", numbers)
     count = len(centres)
     coordinates = np.zeros((2 * count, 2))
     coordinates[::2], coordinates[1::2, 0] = centres + 0.0, radius
@@ -190,7 +279,7 @@ def _circles(centres: Doubles, radius: Doubles, numbers: Integers) -> RegionColu
     return RegionColumns(np.full(count, CIRCLE), np.arange(count + 1), chains, coordinates, nowhere)
 
 
-def _centres(shapes: npt.NDArray[Any], numbers: Integers) -> Doubles:
+def _centres(shapes: npt.NDArray[Any]) -> Doubles:
     if shapes.dtype != object:
         return shapes
     if not len(shapes):
@@ -223,67 +312,65 @@ def _extremes(columns: RegionColumns) -> tuple[Doubles, Doubles]:
     )
 
 
-def _refuse_not_finite(columns: RegionColumns, numbers: Integers) -> Doubles:
-    """Refuse what is not finite or too wide; how wide and how high each region is."""
+def _finite_extent(columns: RegionColumns, numbers: Integers, problems: _Problems) -> Doubles:
+    """How wide and how high each region is; a problem where that is not finite."""
     low, high = _extremes(columns)
     finite = np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1)
-    _refuse_first(~finite, "its coordinates must be finite numbers", numbers)
-    with np.errstate(over="ignore"):
+    problems.add(~finite, "its coordinates must be finite numbers", numbers)
+    with np.errstate(over="ignore", invalid="ignore"):
         extent = high - low
     wide = ~np.isfinite(extent).all(axis=1)
-    _refuse_first(wide, "it is wider or higher than a DOUBLE can say", numbers)
+    problems.add(wide, "it is wider or higher than a DOUBLE can say", numbers)
     return np.asarray(extent)
 
 
-def _polygons(shapes: npt.NDArray[Any], numbers: Integers) -> RegionColumns:
+def _polygons(shapes: npt.NDArray[Any], numbers: Integers, problems: _Problems) -> RegionColumns:
     import shapely
 
     columns = _ragged(shapes, POLYGON, np.full(len(shapes), np.nan))
-    flat = ~_refuse_not_finite(columns, numbers).all(axis=1)
-    _refuse_first(flat, "it has no area: all its corners lie on one line", numbers)
-    if (columns.chains[:, 1] >= MOST_EDGES).any():
-        raise InvalidRange(f"a ring has at most {MOST_EDGES:,} corners")
-    for i in np.flatnonzero(~shapely.is_valid(shapes)):
-        from watchline.sql import crossing_of
-
-        problem = crossing_of(_model(shapes[i]), shapely.is_valid_reason(shapes[i]))
-        if problem:
-            _refuse(numbers[i], problem)
+    flat = ~_finite_extent(columns, numbers, problems).all(axis=1)
+    problems.add(flat, "it has no area: all its corners lie on one line", numbers)
+    shortest = np.minimum.reduceat(columns.chains[:, 1], columns.begins[:-1])
+    problems.add(shortest < 3, "one of its rings has fewer than three corners", numbers)
+    longest = np.maximum.reduceat(columns.chains[:, 1], columns.begins[:-1])
+    many = f"a ring has at most {MOST_EDGES:,} corners: simplify it or split it"
+    problems.add(longest >= MOST_EDGES, many, numbers)
+    rest = np.flatnonzero(~problems.bad[numbers])
+    for i in rest[~shapely.is_valid(shapes[rest])]:
+        if problem := _crossing(shapes[i]):
+            problems.one(numbers[i], problem)
     return columns
 
 
-def _model(shape: Any) -> Polygon:
+def _crossing(shape: Any) -> str | None:
+    """What is wrong with a polygon that GEOS calls invalid; None if it has one clear inside."""
     import shapely
 
-    polygons = getattr(shape, "geoms", [shape])
-    return Polygon.of(
+    from watchline.sql import crossing_of
+
+    polygons = shapely.get_parts(shape)
+    polygons = polygons[~shapely.is_empty(polygons)]
+    model = Polygon.of(
         [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
     )
+    return crossing_of(model, shapely.is_valid_reason(shape))
 
 
-def _corridors(shapes: npt.NDArray[Any], reach: Doubles, numbers: Integers) -> RegionColumns:
+def _corridors(
+    shapes: npt.NDArray[Any], reach: Doubles, numbers: Integers, problems: _Problems
+) -> RegionColumns:
     columns = _ragged(shapes, CORRIDOR, reach + 0.0)
-    _refuse_not_finite(columns, numbers)
+    _finite_extent(columns, numbers, problems)
     within = f"between {SHORTEST:g} and {LONGEST:g}"
     good = (reach >= SHORTEST) & (reach <= LONGEST)
-    _refuse_first(~good, f"within= must be {within}", numbers)
+    problems.add(~good, f"within= must be {within}", numbers)
     # The step from one line to the next is no segment.
-    sides = np.abs(np.diff(columns.coordinates, axis=0)).max(axis=1, initial=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sides = np.abs(np.diff(columns.coordinates, axis=0)).max(axis=1, initial=0)
     sides[columns.chains[1:, 0] - 1] = 0
-    bad = (sides > 0) & ((sides < SHORTEST) | (sides > LONGEST))
-    for k in np.flatnonzero(bad)[:1]:
-        chain = np.searchsorted(columns.chains[:, 0], k, side="right") - 1
-        owner = np.searchsorted(columns.begins, chain, side="right") - 1
-        _refuse(
-            numbers[owner], f"the segments of a corridor must be {within} long, or of no length"
-        )
+    bad = np.flatnonzero((sides > 0) & ((sides < SHORTEST) | (sides > LONGEST)))
+    chains = np.searchsorted(columns.chains[:, 0], bad, side="right") - 1
+    owners = np.unique(np.searchsorted(columns.begins, chains, side="right") - 1)
+    for number in numbers[owners].tolist():
+        problems.one(number, f"the segments of a corridor must be {within} long, or of no length")
     return columns
-
-
-def _refuse_first(bad: Any, why: str, numbers: Integers | None = None) -> None:
-    for i in np.flatnonzero(bad)[:1]:
-        _refuse(i if numbers is None else numbers[i], why)
-
-
-def _refuse(number: Any, why: str) -> NoReturn:
-    raise InvalidRange(f"geometry {number}: {why}")
