@@ -17,6 +17,7 @@ import numpy as np
 
 import watchline as wl
 from bench.common.report import Part, amount, plain, say, spread, table, timed
+from watchline.catalog import BoxBlock
 
 TICKS = (
     "CREATE STREAM ticks (symbol STRING, price DOUBLE, volume DOUBLE, ts TIMESTAMP)"
@@ -73,7 +74,9 @@ def boxes(folder: Path, quick: bool) -> Rows:
     read = timed(lambda: wl.Catalog(folder / "boxes").queries(), 5)
     queries = catalog.queries()
     assert len(queries) == n
-    assert np.array_equal(queries.blocks[0].lo[:, 0], lo)
+    [block] = queries.blocks
+    assert isinstance(block, BoxBlock)
+    assert np.array_equal(block.lo[:, 0], lo)
     size = sum(f.stat().st_size for f in (folder / "boxes").glob("*.parquet")) / 2**20
     add = timed(lambda: catalog.execute(CREATE.format("single", 1, 2)))
     drop = timed(lambda: catalog.drop("box17"))

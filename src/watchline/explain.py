@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
-from watchline.catalog import BoxBlock, Entry, Queries, definition_of
+from watchline.catalog import Block, Entry, Queries, definition_of
 from watchline.joining import Half, halves, way_of
 from watchline.kernels.arrays import Integers
 from watchline.matching import (
@@ -61,20 +61,17 @@ SHOWN = 200
 DECODED = 512
 
 
-def description(
-    registered: Entry | tuple[BoxBlock, int], streams: Mapping[str, Stream]
-) -> list[str]:
+def description(registered: Entry | tuple[Block, int], streams: Mapping[str, Stream]) -> list[str]:
     """How Watchline understands a registered query, in words and in normal form."""
     if isinstance(registered, Entry):
-        query, version, text = registered.query, registered.version, registered.text
+        query, version = registered.query, registered.version
+        typed = shortened(" ".join(registered.text.split()))
     else:
         block, i = registered
-        query, version, text = block.query(i), block.version, ""
+        query, version = block.query(i), block.version
+        typed = f"one {block.one} of a bulk registration"
     lines = [f"query {query.id}", f"  registered  at version {version}"]
-    if text:
-        lines.append(f"  as typed    {shortened(' '.join(text.split()))}")
-    else:
-        lines.append("  as typed    one box of a bulk registration")
+    lines.append(f"  as typed    {typed}")
     lines.append(f"  reads       {', '.join(_source(query, streams))}")
     lines += _condition(query)
     if query.region:
@@ -94,6 +91,8 @@ def description(
         lines.append(
             f"  until       {moment} UTC of stream time; rows of then and later do nothing"
         )
+    if query.properties:
+        lines.append(f"  properties  {shortened(query.properties, SHOWN)}")
     return lines
 
 

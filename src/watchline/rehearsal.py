@@ -75,7 +75,7 @@ def kinds(queries: Queries) -> QueryKinds:
         of_kind = chosen.setdefault(repr(_clauses(entry.query)), [])
         if len(of_kind) < OF_A_KIND:
             of_kind.append(name)
-    columns = {repr((b.emit, b.doubles, b.integers, b.strings)) for b in queries.blocks}
+    columns = {repr((b.emit, b.kind)) for b in queries.blocks}
     ids = tuple(name for of_kind in chosen.values() for name in of_kind)
     return QueryKinds(repr((sorted(chosen), sorted(columns), len(str(len(queries))))), ids)
 

@@ -83,13 +83,13 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE Price < 3
                                                 ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 't'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 't'; an alias that no attribute carries is written with AS
   at line 1, column 39:
     CREATE QUERY q AS SELECT * FROM ticks t WHERE ticks.price < 3
                                           ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks T WHERE t.price < 4
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'T'; attributes carry 't': write the alias in the same case
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'T'; attributes carry 't': write the alias in the same case
   at line 1, column 39:
     CREATE QUERY q AS SELECT * FROM ticks T WHERE t.price < 4
                                           ^
@@ -109,7 +109,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE (price < 3 OR volume > 1
                                                                  ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found ')'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found ')'
   at line 1, column 54:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3)
                                                          ^
@@ -283,7 +283,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE `price` < 3
                                                 ^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'LIMIT'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'LIMIT'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 LIMIT 5
                                                           ^^^^^
@@ -1030,43 +1030,43 @@ CREATE STREAM t (a BIGINT, ts TIMESTAMP) OBJECT a TIME ts MAX 5
                                                               ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars FOO BAR
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars FOO BAR
                                          ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars EMITS CHANGES
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'EMITS'; did you mean EMIT?
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'EMITS'; did you mean EMIT?
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars EMITS CHANGES
                                          ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars c
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'c'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'c'; an alias that no attribute carries is written with AS
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars c
                                          ^
 ---
 CREATE QUERY q AS SELECT * FROM cars AS a AS b
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AS'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'AS'
   at line 1, column 43:
     CREATE QUERY q AS SELECT * FROM cars AS a AS b
                                               ^^
 ---
 CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OUTSIDE'; write NOT INSIDE, in the condition after WHERE
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'OUTSIDE'; write NOT INSIDE, in the condition after WHERE
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars OUTSIDE (0,0,1,1)
                                          ^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'NOT'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 38:
     CREATE QUERY q AS SELECT * FROM cars NOT INSIDE (0,0,1,1)
                                          ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'NOT'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' NOT INSIDE (0,0,1,1)
                                                              ^^^
@@ -1120,7 +1120,7 @@ CREATE QUERY q AS SELECT * FROM cars WHERE + kind = 'taxi'
                                                  ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 NOT FOR INTERVAL 1 HOUR EMIT CHANGES
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'NOT'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'NOT'
   at line 1, column 50:
     CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 NOT FOR INTERVAL 1 HOUR EMIT CHANGES
                                                      ^^^
@@ -1132,13 +1132,13 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP (5) '2026-03-01'
                                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP DATE '2026-03-01'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'DATE'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'DATE'
   at line 1, column 60:
     CREATE QUERY q AS SELECT * FROM ticks WHERE ts < TIMESTAMP DATE '2026-03-01'
                                                                ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE ts < DATE TIMESTAMP '2026-03-01'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'TIMESTAMP'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'TIMESTAMP'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE ts < DATE TIMESTAMP '2026-03-01'
                                                           ^^^^^^^^^
@@ -1216,19 +1216,19 @@ CREATE QUERY q AS SELECT * FROM cars WHERE x < 3 . 4
                                                    ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5] a CROSS JOIN s [ROWS 5] b
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'a'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'a'; an alias that no attribute carries is written with AS
   at line 1, column 44:
     CREATE QUERY q AS SELECT * FROM r [ROWS 5] a CROSS JOIN s [ROWS 5] b
                                                ^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5] LEFT JOIN s [ROWS 5] ON r.x = s.x
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'LEFT'; a join is JOIN … ON or CROSS JOIN
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'LEFT'; a join is JOIN … ON or CROSS JOIN
   at line 1, column 44:
     CREATE QUERY q AS SELECT * FROM r [ROWS 5] LEFT JOIN s [ROWS 5] ON r.x = s.x
                                                ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] FOO
-=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
+=> QuerySyntaxError: expected WHERE, INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'FOO'; an alias that no attribute carries is written with AS
   at line 1, column 66:
     …E QUERY q AS SELECT * FROM r [ROWS 5] CROSS JOIN s [ROWS 5] FOO
                                                                  ^^^
@@ -1306,13 +1306,13 @@ CREATE QUERY q AS SELECT COUNT(*) FROM ticks
                              ^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ORDER BY price
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'ORDER BY'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'ORDER BY'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 ORDER BY price
                                                           ^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'GROUP BY'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'GROUP BY'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
                                                           ^^^^^^^^
@@ -1336,7 +1336,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 AND AND volume < 3
                                                               ^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 volume < 3
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'volume'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'volume'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 volume < 3
                                                           ^^^^^^
@@ -1438,7 +1438,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < '3'
                                                 ^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 && volume > 3
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '&&'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found '&&'
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 && volume > 3
                                                           ^^
@@ -1468,7 +1468,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE CAST(price AS BIGINT) = 3
                                                 ^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price::bigint = 3
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '::'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found '::'
   at line 1, column 50:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price::bigint = 3
                                                      ^^
@@ -1510,7 +1510,7 @@ CREATE QUERY a.b AS SELECT * FROM ticks
                   ^
 ---
 CREATE QUERY q AS SELECT * FROM db.ticks
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found '.'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found '.'
   at line 1, column 35:
     CREATE QUERY q AS SELECT * FROM db.ticks
                                       ^
@@ -1618,7 +1618,7 @@ CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2
                                                        ^
 ---
 CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2 HOUR S
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'S'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'S'
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars FOR INTERVAL 2 HOUR S
                                                              ^
@@ -1660,7 +1660,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) EMIT CHANGE
                                                                ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) WHERE kind = 'taxi'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'WHERE'; WHERE stands once, directly after FROM
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'WHERE'; WHERE stands once, directly after FROM
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) WHERE kind = 'taxi'
                                                           ^^^^^
@@ -1672,7 +1672,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) INSIDE (2,2,3,3)
                                                           ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'OR'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'OR'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0,0,1,1) OR INSIDE (2,2,3,3)
                                                           ^^
@@ -1798,7 +1798,7 @@ CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE x = s.x
                                                                  ^
 ---
 CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] USING (x)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'USING'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'USING'
   at line 1, column 56:
     CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] USING (x)
                                                            ^^^^^
@@ -1882,7 +1882,7 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTIL TIMESTAMP '2026-02-0
                                                                  ^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTILL TIMESTAMP '2026-02-01'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'UNTILL'; did you mean UNTIL?
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'UNTILL'; did you mean UNTIL?
   at line 1, column 55:
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 UNTILL TIMESTAMP '2026-02-01'
                                                           ^^^^^^
@@ -1910,6 +1910,138 @@ CREATE STREAM t (id BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0
   at line 1, column 80:
     … BIGINT, ts TIMESTAMP) OBJECT id TIME ts MAX AHEAD INTERVAL 0 SECONDS
                                                                  ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars PROPERTIES {"a": 1}
+=> QuerySyntaxError: expected a JSON object in quotes, found '{'
+  at line 1, column 49:
+    CREATE QUERY q AS SELECT * FROM cars PROPERTIES {"a": 1}
+                                                    ^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": }'
+=> QuerySyntaxError: the properties are no JSON: Expecting value: line 1 column 7 (char 6)
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": }'
+                                                                 ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '[1]'
+=> QuerySyntaxError: properties are a JSON object such as {"kind": "school"}, not [1]
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '[1]'
+                                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": NaN}'
+=> QuerySyntaxError: the properties have NaN, which JSON does not know: leave it out
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": NaN}'
+                                                                 ^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": 1e999}'
+=> QuerySyntaxError: the properties cannot be written as JSON: Out of range float values are not JSON compliant
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": 1e999}'
+                                                                 ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": 1, "a": 2}'
+=> QuerySyntaxError: the properties have 'a' twice
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": 1, "a": 2}'
+                                                                 ^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": "\ud800"}'
+=> QuerySyntaxError: the properties have text that is not valid Unicode
+  at line 1, column 69:
+    …UERY q AS SELECT * FROM cars INSIDE (1, 2, 3, 4) PROPERTIES '{"a": "\ud800"}'
+                                                                 ^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars PROPERTIES '{}' INSIDE (1, 2, 3, 4) PROPERTIES '{}'
+=> QuerySyntaxError: PROPERTIES stands here a second time
+  at line 1, column 74:
+    …q AS SELECT * FROM cars PROPERTIES '{}' INSIDE (1, 2, 3, 4) PROPERTIES '{}'
+                                                                 ^^^^^^^^^^
+---
+SHOW STREAMS WHERE id = 'x'
+=> QuerySyntaxError: expected the end of the statement or ';', found 'WHERE'
+  at line 1, column 14:
+    SHOW STREAMS WHERE id = 'x'
+                 ^^^^^
+---
+SHOW QUERIES WHERE
+=> QuerySyntaxError: expected a condition, but the statement ends
+  at line 1, column 19:
+    SHOW QUERIES WHERE
+                      ^
+---
+SHOW QUERIES WHERE kind = 'x'
+=> QuerySyntaxError: a query has id, stream, emit or properties, and no 'kind'
+  at line 1, column 20:
+    SHOW QUERIES WHERE kind = 'x'
+                       ^^^^
+---
+SHOW QUERIES WHERE properties = 'x'
+=> QuerySyntaxError: expected a property or a plain column, such as properties.kind
+  at line 1, column 20:
+    SHOW QUERIES WHERE properties = 'x'
+                       ^^^^^^^^^^
+---
+SHOW QUERIES WHERE id.x = 'x'
+=> QuerySyntaxError: expected a property or a plain column, such as id
+  at line 1, column 20:
+    SHOW QUERIES WHERE id.x = 'x'
+                       ^^^^
+---
+SHOW QUERIES WHERE properties.a = lower(id)
+=> QuerySyntaxError: expected a string, a number, TRUE, FALSE or NULL
+  at line 1, column 35:
+    SHOW QUERIES WHERE properties.a = lower(id)
+                                      ^^^^^^^^^
+---
+SHOW QUERIES WHERE 1 = 1
+=> QuerySyntaxError: compare a query's id, stream, emit or properties with something
+  at line 1, column 20:
+    SHOW QUERIES WHERE 1 = 1
+                       ^
+---
+SHOW QUERIES WHERE emit = 'pairs'
+=> QuerySyntaxError: emit is 'MATCHES' or 'CHANGES'
+  at line 1, column 27:
+    SHOW QUERIES WHERE emit = 'pairs'
+                              ^^^^^^^
+---
+SHOW QUERIES WHERE properties.a IN (SELECT 1)
+=> QuerySyntaxError: IN takes constants: properties.kind IN ('school', 'park')
+  at line 1, column 20:
+    SHOW QUERIES WHERE properties.a IN (SELECT 1)
+                       ^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+SHOW QUERIES WHERE id LIKE 5
+=> QuerySyntaxError: LIKE takes a string, in which % stands for any text, _ for a letter
+  at line 1, column 20:
+    SHOW QUERIES WHERE id LIKE 5
+                       ^^^^^^^^^
+---
+SHOW QUERIES WHERE id = 'x' ORDER BY id
+=> QuerySyntaxError: expected the end of the statement or ';', found 'ORDER BY'
+  at line 1, column 29:
+    SHOW QUERIES WHERE id = 'x' ORDER BY id
+                                ^^^^^^^^
+---
+SHOW QUERIES WHERE properties.a IS 5
+=> QuerySyntaxError: IS takes NULL, TRUE or FALSE
+  at line 1, column 20:
+    SHOW QUERIES WHERE properties.a IS 5
+                       ^^^^^^^^^^^^^^^^^
+---
+SHOW QUERIES WHERE properties.a BETWEEN 1 AND
+=> QuerySyntaxError: expected a value after 'AND', but the statement ends
+  at line 1, column 46:
+    SHOW QUERIES WHERE properties.a BETWEEN 1 AND
+                                                 ^
+---
+SHOW QUERIES WHERE properties.a + 1 > 3
+=> QuerySyntaxError: expected a string, a number, TRUE, FALSE or NULL
+  at line 1, column 20:
+    SHOW QUERIES WHERE properties.a + 1 > 3
+                       ^^^^^^^^^^^^^^^^
 ---
 # INSIDE as a condition: where it stands, and what it takes.
 CREATE QUERY q AS SELECT * FROM cars WHERE x = INSIDE (0, 0, 1, 1)
@@ -2069,13 +2201,13 @@ CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) INSIDE CIRCLE (0,
                                                                  ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) kind = 'taxi'
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'kind'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'kind'
   at line 1, column 64:
     …ATE QUERY q AS SELECT * FROM cars WHERE INSIDE (0, 0, 1, 1) kind = 'taxi'
                                                                  ^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars WHERE kind = 'taxi' INSIDE (0, 0, 1, 1) AND INSIDE CIRCLE (0, 0, 1)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AND'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'AND'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 78:
     … SELECT * FROM cars WHERE kind = 'taxi' INSIDE (0, 0, 1, 1) AND INSIDE CIRCLE (0, 0, 1)
                                                                  ^^^
@@ -2087,13 +2219,13 @@ CREATE QUERY q AS SELECT * FROM cars WHERE (kind = 'taxi' INSIDE (0, 0, 1, 1))
                                                               ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND speed > 3
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AND'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'AND'; with AND, OR and NOT, INSIDE stands in the condition: WHERE … AND NOT INSIDE (…)
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND speed > 3
                                                              ^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND NOT kNN (3, 0, 0)
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'AND'; kNN is a clause: it stands once, after the condition, without AND, OR or NOT
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'AND'; kNN is a clause: it stands once, after the condition, without AND, OR or NOT
   at line 1, column 58:
     CREATE QUERY q AS SELECT * FROM cars INSIDE (0, 0, 1, 1) AND NOT kNN (3, 0, 0)
                                                              ^^^
@@ -2202,7 +2334,7 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WIT
                                                                  ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 METERS
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT or the end of the statement, found 'METERS'
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'METERS'
   at line 1, column 87:
     … FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 METERS
                                                                  ^^^^^^

@@ -2,7 +2,11 @@
 
 catalog.py  the public class: commands in, versions out
 state.py    the fold of the log, the views that callers get
-boxes.py    bulk registrations as columns
+query_blocks.py   bulk registrations as columns: what all of them have
+boxes.py    those of boxes
+region_blocks.py  those of regions
+commands.py commands as rows of the log, and back
+pending.py  the commands of one commit while it is made
 log.py      the Delta table underneath, and its twin in memory
 guard.py    a record of the newest commit, by which damage is noticed
 mending.py  checking a catalog's files, and mending them
@@ -16,10 +20,13 @@ from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.catalog import Catalog, CatalogLike, opened_catalog
 from watchline.catalog.codec import dumps as definition_of
 from watchline.catalog.mending import Health, check, repair
+from watchline.catalog.query_blocks import Block
+from watchline.catalog.region_blocks import RegionBlock
 from watchline.catalog.selecting import agreed
 from watchline.catalog.state import Commit, Entry, Queries
 
 __all__ = [
+    "Block",
     "BoxBlock",
     "Call",
     "Catalog",
@@ -28,6 +35,7 @@ __all__ = [
     "Entry",
     "Health",
     "Queries",
+    "RegionBlock",
     "Unanswered",
     "agreed",
     "all_ids",

@@ -1,6 +1,6 @@
 """Boxes in bulk: a million range queries as columns, never as a million objects.
 
-A block is what one `register_boxes` call registered. Bounds on DOUBLE attributes are half-open
+Bounds on DOUBLE attributes are half-open
 float64 pairs; on BIGINT and TIMESTAMP they are kept as inclusive int64 pairs, because the exclusive
 end of "no upper bound" is 2^63, which int64 lacks. A string attribute has one value per query.
 
@@ -9,17 +9,16 @@ An attribute named in `bounds` is asked to be a number, also where both its boun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from watchline.errors import DuplicateQuery, InvalidQuery, InvalidRange
+from watchline.catalog.query_blocks import Block, emit_of, query_ids
+from watchline.errors import InvalidQuery, InvalidRange
 from watchline.kernels.arrays import Array, Doubles, Integers, Mask
 from watchline.model import (
     INF,
@@ -41,41 +40,26 @@ from watchline.model import (
     in_range,
     micros_of,
 )
-from watchline.rows import ValueIndex
 
 
 @dataclass(frozen=True)
-class BoxBlock:
-    """The live queries of one bulk registration, column by column.
+class BoxBlock(Block):
+    """The living queries of one `register_boxes`, column by column.
 
     `lo`, `hi` are (n, doubles); `first`, `last` are (n, integers), inclusive; `keys` has one string
     array per string attribute.
     """
 
-    version: int
-    stream: str
-    emit: Emit
     doubles: tuple[Attribute, ...]
     integers: tuple[Attribute, ...]
     strings: tuple[Attribute, ...]
-    ids: pa.Array
     lo: Doubles
     hi: Doubles
     first: Integers
     last: Integers
     keys: tuple[pa.Array, ...]
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def position(self, query_id: str) -> int:
-        """Where the id stands in the block, or -1."""
-        return int(self.numbers.find(pa.array([query_id], pa.string()))[0])
-
-    @cached_property
-    def numbers(self) -> ValueIndex:
-        """Where ids stand; made when one is first looked for."""
-        return ValueIndex(self.ids)
+    one = "box"
 
     def query(self, i: int) -> Query:
         atoms: list[Atom] = []
@@ -91,21 +75,23 @@ class BoxBlock:
         assert where is not None
         return Query(self.ids[i].as_py(), (Source(self.stream),), where=(where,), emit=self.emit)
 
-    def queries(self) -> Iterator[Query]:
-        return (self.query(i) for i in range(len(self)))
+    @property
+    def kind(self) -> object:
+        return self.doubles, self.integers, self.strings
 
-    def without(self, dead: set[str]) -> BoxBlock:
-        """The block less these ids; one pass, however many they are."""
-        alive = pc.invert(pc.is_in(self.ids, pa.array(sorted(dead), pa.string())))
-        mask = np.asarray(alive.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    def properties_of(self, i: int) -> None:
+        return None
+
+    def kept(self, mask: Mask) -> BoxBlock:
+        chosen = pa.array(mask)
         return replace(
             self,
-            ids=self.ids.filter(alive),
+            ids=self.ids.filter(chosen),
             lo=self.lo[mask],
             hi=self.hi[mask],
             first=self.first[mask],
             last=self.last[mask],
-            keys=tuple(k.filter(alive) for k in self.keys),
+            keys=tuple(k.filter(chosen) for k in self.keys),
         )
 
 
@@ -113,7 +99,7 @@ def block_of(
     stream: Stream, ids: Any, bounds: Mapping[str, Any], emit: str | Emit, version: int = 0
 ) -> BoxBlock:
     """What a caller of `register_boxes` gave, checked and in columns."""
-    id_array = _ids(ids)
+    id_array = query_ids(ids, "register_boxes")
     if not bounds:
         raise InvalidQuery('register_boxes needs bounds, as in {"price": (lo, hi)}')
     attributes = [stream.attribute(name) for name in bounds]
@@ -135,7 +121,7 @@ def block_of(
     return BoxBlock(
         version=version,
         stream=stream.name,
-        emit=_emit(emit),
+        emit=emit_of(emit),
         doubles=doubles,
         integers=integers,
         strings=strings,
@@ -146,34 +132,6 @@ def block_of(
         last=_columns([last for _, last in int_pairs], n, np.int64),
         keys=tuple(_key_array(a, bounds[a.name], n) for a in strings),
     )
-
-
-def _emit(emit: str | Emit) -> Emit:
-    try:
-        return Emit(emit.upper())
-    except (ValueError, AttributeError):
-        raise InvalidQuery(f"emit must be 'changes' or 'matches', not {emit!r}") from None
-
-
-def _ids(ids: Any) -> pa.Array:
-    if isinstance(ids, (str, bytes)):
-        raise InvalidQuery(f"ids must be a list of query ids, not the one string {ids[:40]!r}")
-    try:
-        array = ids if isinstance(ids, pa.Array) else pa.array(ids, pa.string())
-        array = array.cast(pa.string()) if pa.types.is_large_string(array.type) else array
-    except (pa.ArrowException, UnicodeError, TypeError) as error:
-        raise InvalidQuery(f"query ids must be strings: {error}") from None
-    if array.type != pa.string():
-        raise InvalidQuery(f"query ids must be strings, not {array.type}")
-    if len(array) == 0:
-        raise InvalidQuery("register_boxes got no ids")
-    if array.null_count or pc.any(pc.equal(array, "")).as_py():
-        raise InvalidQuery("a query id must not be null or empty")
-    if len(pc.unique(array)) < len(array):
-        counts = pc.value_counts(array)
-        twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-        raise DuplicateQuery(f"query id {twice[0].as_py()!r} stands in the ids more than once")
-    return array
 
 
 def _pair(attribute: Attribute, bounds: Any) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ a command is either refused and nothing has changed, or it is durable when the c
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import random
 import threading
@@ -19,29 +20,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline import sql
-from watchline.catalog import codec
-from watchline.catalog.answering import named
 from watchline.catalog.boxes import block_of
+from watchline.catalog.commands import block_rows, command_rows, drop_rows, steps
 from watchline.catalog.log import SCHEMA, Conflict, DeltaLog, Log, MemoryLog
-from watchline.catalog.state import (
-    Commit,
-    Queries,
-    State,
-    box_rows,
-    check_id,
-    command_rows,
-    commits,
-    drop_rows,
-    steps,
+from watchline.catalog.pending import (
+    PendingCommit,
+    already_taken,
+    unknown_queries,
+    unknown_query,
+    unknown_stream,
 )
+from watchline.catalog.query_blocks import Block
+from watchline.catalog.region_blocks import RegionsGiven, region_block
+from watchline.catalog.state import Commit, Queries, State, check_id, commits
 from watchline.errors import (
     CatalogBusy,
-    DuplicateQuery,
-    DuplicateStream,
     InvalidQuery,
     UnknownAttribute,
-    UnknownQuery,
-    UnknownStream,
     UnknownVersion,
     WatchlineError,
 )
@@ -146,7 +141,7 @@ class Catalog:
         queries = state.queries()
         found = queries.find(check_id(query_id))
         if found is None:
-            raise _unknown_query(state, query_id)
+            raise unknown_query(state, query_id)
         query = queries[query_id]
         lines = explaining.description(found, state.streams)
         # A plan is of all queries of the stream, or of all joins, so the latest is kept.
@@ -207,7 +202,7 @@ class Catalog:
 
         def plan(state: State, version: int) -> pa.Table:
             nonlocal last
-            draft = _PendingCommit(state)
+            draft = PendingCommit(state)
             for syntax in syntaxes:
                 last = sql.bind(syntax, draft.streams)
                 if not draft.command(last) and syntax is not syntaxes[-1]:
@@ -217,7 +212,8 @@ class Catalog:
         with self._lock:
             version = self._commit(plan)
             if isinstance(last, sql.ShowQueries):
-                return self.queries(version)
+                found = self.queries(version)
+                return found if last.where is None else found.chosen_by(last.where)
             if isinstance(last, sql.ShowStreams):
                 return self.streams(version)
             if isinstance(last, sql.ExplainQuery):
@@ -240,7 +236,7 @@ class Catalog:
         def plan(state: State, version: int) -> pa.Table:
             known = state.registered(wanted)
             if not if_exists and (unknown := wanted.filter(pc.invert(known))):
-                raise _unknown_queries(state, unknown)
+                raise unknown_queries(state, unknown)
             return drop_rows(wanted.filter(known), version)
 
         return self._commit(plan)
@@ -262,10 +258,52 @@ class Catalog:
             for name in bounds:
                 _check_attribute(declared, name)
             block = block_of(declared, ids, bounds, emit, version)
-            if (taken := state.first_taken(block.ids)) is not None:
-                raise _taken(taken)
-            return box_rows(block, version)
+            return _registration(state, block, replace=False)
 
+        return self._commit(plan)
+
+    def register_regions(
+        self,
+        stream: str,
+        ids: Any,
+        geometries: Any,
+        where: Any = None,
+        emit: str = "changes",
+        properties: Any = None,
+        *,
+        radius: Any = None,
+        within: Any = None,
+        replace: bool = False,
+        dry_run: bool = False,
+    ) -> int:
+        """Register many regions at once, as columns, in one commit; gives the new version.
+
+        `geometries` are polygons, points with a `radius`, or lines, which hold what is `within` a
+        distance of them: shapely geometries, WKB, or a GeoArrow column; a radius or distance is a
+        number, or one for each geometry (NaN where it is of another kind). `where` is a condition
+        in SQL that all share, or one for each id, None for no condition; `properties` is a JSON
+        object, or one for each id.
+
+        All of them or none: what is refused is refused with its id. Ids that are registered already
+        are refused, or replaced if `replace` is set. A `dry_run` refuses what would be refused, and
+        registers nothing.
+        """
+        given = RegionsGiven(ids, geometries, where, emit, properties, radius, within)
+        made: dict[Stream, Block] = {}
+
+        def plan(state: State, version: int) -> pa.Table:
+            declared = _stream(state, stream)
+            # Checked once, however many attempts the commit needs.
+            if declared not in made:
+                made[declared] = region_block(declared, given, version)
+            return _registration(
+                state, dataclasses.replace(made[declared], version=version), replace
+            )
+
+        if dry_run:
+            state = self._refresh()
+            plan(state, state.version + 1)
+            return state.version
         return self._commit(plan)
 
     def compact(self, oldest: int | None = None) -> None:
@@ -342,89 +380,6 @@ def opened_catalog(catalog: CatalogLike) -> Catalog:
     return Catalog.of(catalog)
 
 
-class _PendingCommit:
-    """The state as it would be after some commands, and the rows that make it so."""
-
-    def __init__(self, state: State):
-        self._state = state
-        self.streams = dict(state.streams)
-        self.rows: list[dict[str, Any]] = []
-        self._added: dict[str, set[str]] = {}  # query id -> the streams it reads
-        self._dropped: set[str] = set()
-
-    def command(self, statement: sql.Statement) -> bool:
-        """Take in a statement; False if it is none that changes anything."""
-        if isinstance(statement, sql.CreateStream):
-            self._create_stream(statement)
-        elif isinstance(statement, sql.CreateQuery):
-            self._create_query(statement)
-        elif isinstance(statement, sql.DropQuery):
-            if self._has(statement.id) or not statement.if_exists:
-                self._drop_query(statement.id)
-        elif isinstance(statement, sql.DropStream):
-            if statement.name in self.streams or not statement.if_exists:
-                self._drop_stream(statement.name)
-        else:
-            if isinstance(statement, sql.ExplainQuery) and not self._has(statement.id):
-                raise _unknown_query(self._state, statement.id)
-            return False
-        return True
-
-    def _has(self, query_id: str) -> bool:
-        if query_id in self._added:
-            return True
-        return query_id not in self._dropped and self._state.has(query_id)
-
-    def _create_stream(self, statement: sql.CreateStream) -> None:
-        stream = statement.stream
-        if stream.name in self.streams:
-            if statement.if_not_exists:
-                return
-            raise DuplicateStream(
-                f"stream {stream.name!r} exists already: drop it first, or name another"
-            )
-        self.streams[stream.name] = stream
-        definition = codec.dumps(stream)
-        self._row("stream", stream.name, definition=definition, text=statement.text)
-
-    def _create_query(self, statement: sql.CreateQuery) -> None:
-        query = statement.query
-        exists = self._has(query.id)
-        if exists and not statement.replace:
-            raise _taken(query.id)
-        definition = codec.dumps(query)
-        op = "replace" if exists else "query"
-        self._row(op, query.id, definition=definition, text=statement.text)
-        self._added[query.id] = {source.stream for source in query.sources}
-
-    def _drop_query(self, query_id: str) -> None:
-        if not self._has(query_id):
-            raise _unknown_query(self._state, query_id)
-        self._added.pop(query_id, None)
-        self._dropped.add(query_id)
-        self._row("drop", query_id)
-
-    def _drop_stream(self, name: str) -> None:
-        if name not in self.streams:
-            raise _unknown_stream(name, self.streams)
-        if (user := self._user_of(name)) is not None:
-            raise InvalidQuery(f"stream {name!r} is read by query {user!r}: drop its queries first")
-        del self.streams[name]
-        self._row("drop stream", name)
-
-    def _user_of(self, stream: str) -> str | None:
-        """A query that reads the stream."""
-        for query_id, read in self._added.items():
-            if stream in read:
-                return query_id
-        gone = self._dropped | self._added.keys()
-        readers = self._state.queries().on(stream)
-        return next((i for i in readers.ids() if i not in gone), None)
-
-    def _row(self, op: str, name: str, **columns: str) -> None:
-        self.rows.append({"op": op, "id": name, **columns})
-
-
 def _without_history(rows: pa.Table, oldest: int) -> pa.Table:
     """The rows that versions from `oldest` on need; each keeps its version, for `explain`."""
     before = rows.filter(pc.less_equal(rows["version"], oldest))
@@ -440,15 +395,26 @@ def _without_history(rows: pa.Table, oldest: int) -> pa.Table:
     blank = dict.fromkeys(SCHEMA.names)
     commands = [{**blank, **row, "op": row["op"].replace("replace", "query")} for row in kept]
     tables = [pa.Table.from_pylist(commands, schema=SCHEMA)]
-    tables += [box_rows(block, block.version) for block in past.blocks]
+    tables += [block_rows(block, block.version) for block in past.blocks]
     return pa.concat_tables([*tables, after])
+
+
+def _registration(state: State, block: Block, replace: bool) -> pa.Table:
+    """The rows that register a block, whose ids must be new or are to be replaced."""
+    known = block.ids.filter(state.registered(block.ids))
+    if not len(known):
+        return block_rows(block, block.version)
+    if not replace:
+        raise already_taken(known[0].as_py())
+    dropped = drop_rows(known, block.version)
+    return pa.concat_tables([dropped, block_rows(block, block.version, len(known))])
 
 
 def _stream(state: State, name: str) -> Stream:
     if not isinstance(name, str):
         raise InvalidQuery(f"a stream's name is a string, not {name!r}")
     if name not in state.streams:
-        raise _unknown_stream(name, state.streams)
+        raise unknown_stream(name, state.streams)
     return state.streams[name]
 
 
@@ -460,27 +426,6 @@ def _check_attribute(stream: Stream, name: str) -> None:
         raise UnknownAttribute(
             f"stream {stream.name!r} has no attribute {name!r}" + sql.hint(name, names)
         )
-
-
-def _unknown_stream(name: str, known: Iterable[str]) -> UnknownStream:
-    return UnknownStream(f"there is no stream {name!r}" + sql.hint(name, known))
-
-
-def _unknown_query(state: State, query_id: str) -> UnknownQuery:
-    known = list(state.entries) if not state.blocks else []
-    return UnknownQuery(f"there is no query {query_id!r}" + sql.hint(query_id, known))
-
-
-def _unknown_queries(state: State, ids: pa.Array) -> UnknownQuery:
-    if len(ids) == 1:
-        return _unknown_query(state, ids[0].as_py())
-    return UnknownQuery(f"there are no queries {named(ids)}")
-
-
-def _taken(query_id: str) -> DuplicateQuery:
-    return DuplicateQuery(
-        f"query {query_id!r} is registered already: use CREATE OR REPLACE, or another id"
-    )
 
 
 def _back_off(attempt: int) -> None:

@@ -1,13 +1,14 @@
 """The state at a version: a fold of the log.
 
 `State` moves forward only, and in place; `Queries` is the immutable view that callers get. Queries
-written as SQL are entries of a dict and become model objects when first looked at; boxes stay in
-their blocks. Cost of moving forward: the rows of the new versions. Who reads the blocks pays one
-pass for all that were dropped since they were last read.
+written as SQL are entries of a dict and become model objects when first looked at; those that came
+in bulk stay in their blocks. Cost of moving forward: the rows of the new versions. Who reads the
+blocks pays one pass for all that were dropped since they were last read.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,16 +17,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from watchline.catalog import codec
-from watchline.catalog.boxes import BoxBlock
-from watchline.catalog.log import SCHEMA
-from watchline.errors import InvalidQuery, UnknownQuery
+from watchline.catalog.commands import Row, steps
+from watchline.catalog.query_blocks import Block
+from watchline.errors import CatalogError, InvalidQuery, UnknownQuery
 from watchline.kernels.arrays import Mask
 from watchline.model import Query, Stream
-
-Row = dict[str, Any]
+from watchline.sql import QueryFilter
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,11 @@ class Entry:
 class Queries:
     """The live queries of one version; iterating gives `Query` objects, made as you go.
 
-    `entries` (registered as SQL) and `blocks` (registered as boxes) are for those who build indexes
+    `entries` (registered as SQL) and `blocks` (registered in bulk) are for those who build indexes
     and must not make an object per query.
     """
 
-    def __init__(self, version: int, entries: dict[str, Entry], blocks: tuple[BoxBlock, ...]):
+    def __init__(self, version: int, entries: dict[str, Entry], blocks: tuple[Block, ...]):
         self.version = version
         self.entries = entries
         self.blocks = blocks
@@ -73,7 +72,7 @@ class Queries:
             raise UnknownQuery(f"there is no query {query_id!r} at version {self.version}")
         return found.query if isinstance(found, Entry) else found[0].query(found[1])
 
-    def find(self, query_id: str) -> Entry | tuple[BoxBlock, int] | None:
+    def find(self, query_id: str) -> Entry | tuple[Block, int] | None:
         """The entry, or the block and the place in it."""
         if query_id in self.entries:
             return self.entries[query_id]
@@ -94,8 +93,39 @@ class Queries:
         blocks = tuple(b for b in self.blocks if b.stream == stream)
         return Queries(self.version, entries, blocks)
 
+    def chosen_by(self, where: QueryFilter) -> Queries:
+        """Those that a condition over ids, streams and properties chooses. Each is looked at."""
+        entries = {i: e for i, e in self.entries.items() if where.holds(_record(e.query))}
+        blocks = []
+        for block in self.blocks:
+            mask = np.array([where.holds(r) for r in _block_records(block)], np.bool_)
+            if mask.any():
+                blocks.append(block if mask.all() else block.kept(mask))
+        return Queries(self.version, entries, tuple(blocks))
+
     def __repr__(self) -> str:
         return f"<{len(self):,} queries at version {self.version}>"
+
+
+def _record(query: Query) -> dict[str, Any]:
+    """What a filter may ask about a query."""
+    return {
+        "id": query.id,
+        "stream": tuple(source.stream for source in query.sources),
+        "emit": query.emit.value,
+        "properties": json.loads(query.properties) if query.properties else None,
+    }
+
+
+def _block_records(block: Block) -> Iterator[dict[str, Any]]:
+    for i, name in enumerate(block.ids.to_pylist()):
+        text = block.properties_of(i)
+        yield {
+            "id": name,
+            "stream": (block.stream,),
+            "emit": block.emit.value,
+            "properties": json.loads(text) if text else None,
+        }
 
 
 def check_id(query_id: object) -> str:
@@ -128,16 +158,16 @@ class State:
         self.oldest = oldest
         self.streams: dict[str, Stream] = {}
         self.entries: dict[str, Entry] = {}
-        self._blocks: list[BoxBlock] = []
-        # Boxes that were dropped and still stand in their blocks. They are taken out when somebody
+        self._blocks: list[Block] = []
+        # Queries that were dropped and still stand in blocks. They are taken out when somebody
         # reads the blocks, so that following versions does not cost a pass for each drop.
         self._dead: set[str] = set()
-        # Readers take boxes out too, and a catalog has readers in several threads.
+        # Readers take them out too, and a catalog has readers in several threads.
         self._lock = threading.Lock()
 
     @property
-    def blocks(self) -> list[BoxBlock]:
-        """The living boxes. Cost: one pass, if some were dropped since the last."""
+    def blocks(self) -> list[Block]:
+        """The living blocks. Cost: one pass, if some were dropped since the last."""
         with self._lock:
             if self._dead:
                 left = (block.without(self._dead) for block in self._blocks)
@@ -146,7 +176,7 @@ class State:
             return self._blocks
 
     def _bury(self, query_id: str) -> None:
-        """A query that was registered as a box is dropped."""
+        """A query that was registered in bulk is dropped."""
         with self._lock:
             self._dead.add(query_id)
 
@@ -165,8 +195,12 @@ class State:
             elif op == "drop":
                 if self.entries.pop(name, None) is None:
                     self._bury(name)
-            elif op == "boxes":
-                assert block is not None
+            elif block is None:
+                raise CatalogError(
+                    f"the catalog has commands {op!r}, which this Watchline does not know:"
+                    " upgrade Watchline"
+                )
+            else:
                 # Ids may be used again after a drop: settle the drops before the newcomers.
                 self.blocks.append(block)
         self.version = version
@@ -197,11 +231,6 @@ class State:
         found |= np.array([name in self.entries for name in names], np.bool_)
         return found
 
-    def first_taken(self, ids: pa.Array) -> str | None:
-        """One of these ids that is registered already."""
-        taken = ids.filter(self.registered(ids))
-        return str(taken[0].as_py()) if len(taken) else None
-
 
 def entry_of(row: Row) -> Entry:
     """The entry of a query that a row of the log registers."""
@@ -210,13 +239,13 @@ def entry_of(row: Row) -> Entry:
 
 def commits(rows: pa.Table, versions: Iterable[int]) -> list[Commit]:
     """What each of these versions did, from their rows."""
-    by_version: dict[int, list[tuple[Row, BoxBlock | None]]] = {v: [] for v in versions}
+    by_version: dict[int, list[tuple[Row, Block | None]]] = {v: [] for v in versions}
     for row, block in steps(rows):
         by_version[row["version"]].append((row, block))
     return [_commit(version, done) for version, done in by_version.items()]
 
 
-def _commit(version: int, done: list[tuple[Row, BoxBlock | None]]) -> Commit:
+def _commit(version: int, done: list[tuple[Row, Block | None]]) -> Commit:
     streams: dict[str, Stream] = {}
     dropped_streams: set[str] = set()
     added: dict[str, Entry] = {}
@@ -238,105 +267,3 @@ def _commit(version: int, done: list[tuple[Row, BoxBlock | None]]) -> Commit:
     return Commit(
         version, tuple(streams.values()), frozenset(dropped_streams), frozenset(dropped), queries
     )
-
-
-# --- rows of the log
-
-
-def steps(rows: pa.Table) -> Iterator[tuple[Row, BoxBlock | None]]:
-    """The commands in order; the boxes of a bulk registration come as one block."""
-    commands = np.flatnonzero(pc.not_equal(rows["op"], "box").to_numpy())
-    # The boxes of a block follow its description, so the gap to the next command holds them.
-    ends = np.append(commands, rows.num_rows)[1:]
-    columns = ["version", "position", "op", "id", "definition", "text"]
-    listed = rows.select(columns).take(pa.array(commands)).to_pylist()
-    for row, start, end in zip(listed, commands, ends, strict=True):
-        yield (
-            row,
-            _block(row, rows.slice(start + 1, end - start - 1)) if row["op"] == "boxes" else None,
-        )
-
-
-def _block(row: Row, boxes: pa.Table) -> BoxBlock:
-    stream, emit, doubles, integers, strings = codec.loads(row["definition"])
-    n = boxes.num_rows
-
-    def one(name: str) -> pa.Array:
-        column = boxes[name]
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-    def flat(name: str) -> pa.Array:
-        return one(name).flatten()
-
-    def matrix(name: str, width: int) -> Any:
-        return flat(name).to_numpy(zero_copy_only=False).reshape(n, width)
-
-    values = flat("keys")
-    width = len(strings)
-    return BoxBlock(
-        version=row["version"],
-        stream=stream,
-        emit=emit,
-        doubles=doubles,
-        integers=integers,
-        strings=strings,
-        ids=one("id"),
-        lo=matrix("lo", len(doubles)),
-        hi=matrix("hi", len(doubles)),
-        first=matrix("first", len(integers)),
-        last=matrix("last", len(integers)),
-        keys=tuple(values.take(pa.array(np.arange(n) * width + j)) for j in range(width)),
-    )
-
-
-def box_rows(block: BoxBlock, version: int) -> pa.Table:
-    """A block as rows of the log: its description, then one row per box."""
-    n = len(block)
-    parts = (block.stream, block.emit, block.doubles, block.integers, block.strings)
-    head = command_rows(version, [{"op": "boxes", "definition": codec.dumps(parts)}])
-    keys = pa.nulls(n, pa.list_(pa.string()))
-    if block.strings:
-        width = len(block.strings)
-        order = np.arange(n * width).reshape(width, n).T.ravel()
-        keys = _lists(pa.concat_arrays(block.keys).take(pa.array(order)), n, width)
-    columns = {
-        "version": pa.array(np.full(n, version)),
-        "position": pa.array(np.arange(1, n + 1)),
-        "op": pa.repeat("box", n),
-        "id": block.ids,
-        "definition": pa.nulls(n, pa.string()),
-        "text": pa.nulls(n, pa.string()),
-        "lo": _lists(pa.array(block.lo.ravel()), n, len(block.doubles)),
-        "hi": _lists(pa.array(block.hi.ravel()), n, len(block.doubles)),
-        "first": _lists(pa.array(block.first.ravel()), n, len(block.integers)),
-        "last": _lists(pa.array(block.last.ravel()), n, len(block.integers)),
-        "keys": keys,
-    }
-    return pa.concat_tables([head, pa.table(columns, schema=SCHEMA)])
-
-
-def drop_rows(ids: pa.Array, version: int) -> pa.Table:
-    """The rows of the log that drop these queries."""
-    n = len(ids)
-    columns = {name: pa.nulls(n, SCHEMA.field(name).type) for name in SCHEMA.names}
-    columns |= {
-        "version": pa.array(np.full(n, version)),
-        "position": pa.array(np.arange(n)),
-        "op": pa.repeat("drop", n),
-        "id": ids,
-    }
-    return pa.table(columns, schema=SCHEMA)
-
-
-def _lists(values: pa.Array, n: int, width: int) -> pa.Array:
-    """n lists of `width` values each; null where there are none."""
-    if not width:
-        return pa.nulls(n, pa.list_(values.type))
-    return pa.ListArray.from_arrays(pa.array(np.arange(n + 1) * width, pa.int32()), values)
-
-
-def command_rows(version: int, commands: list[Row]) -> pa.Table:
-    """Commands of one version as rows of the log, in their order."""
-    blank = dict.fromkeys(SCHEMA.names)
-    rows = [{**blank, "version": version, "position": i, **c} for i, c in enumerate(commands)]
-    return pa.Table.from_pylist(rows, schema=SCHEMA)

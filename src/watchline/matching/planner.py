@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from watchline.catalog import BoxBlock, Call, Queries, all_ids, unanswered
+from watchline.catalog import Block, BoxBlock, Call, Queries, all_ids, unanswered
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.matching import limits
 from watchline.matching.plan import (
@@ -301,7 +301,15 @@ class PlanDraft:
         known = self._codes[attribute]
         return [known.setdefault(value, len(known)) for value in values]
 
-    def add_block(self, block: BoxBlock) -> None:
+    def add_block(self, block: Block) -> None:
+        """All queries of a bulk registration: boxes at once, others one by one."""
+        if isinstance(block, BoxBlock):
+            self._add_boxes(block)
+            return
+        for query in block.queries():
+            self.add(query, block.version)
+
+    def _add_boxes(self, block: BoxBlock) -> None:
         """All boxes of a bulk registration at once; those with huge integers one by one."""
         bounds = np.concatenate([block.first, block.last], axis=1)
         unbounded = np.concatenate([block.first == MIN_BIGINT, block.last == MAX_BIGINT], axis=1)

@@ -9,6 +9,7 @@ no meaning, so a model that exists is a model that can run.
     condition.py  types, half-open ranges, atoms, the disjunctive normal form
     region.py     box, circle, polygon, corridor; bound to a focal object; k nearest neighbours
     retention.py  which objects of a stream are kept
+    properties.py what is kept with a query for those who read its answers
     query.py      streams, windows, queries
     centre.py     the centre of a query, for distances
 """
@@ -41,6 +42,7 @@ from watchline.model.condition import (
     nearest_double,
     range_where,
 )
+from watchline.model.properties import canonical_properties
 from watchline.model.query import (
     JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
@@ -77,7 +79,9 @@ from watchline.model.text import (
     interval_sql,
     micros_of,
     name_sql,
+    scalar_sql,
     shortened,
+    string_sql,
     timestamp_sql,
 )
 
@@ -131,6 +135,7 @@ __all__ = [
     "Stream",
     "Type",
     "Window",
+    "canonical_properties",
     "centre_of",
     "compare",
     "condition_sql",
@@ -142,6 +147,8 @@ __all__ = [
     "name_sql",
     "nearest_double",
     "range_where",
+    "scalar_sql",
     "shortened",
+    "string_sql",
     "timestamp_sql",
 ]

@@ -27,6 +27,7 @@ from watchline.model.text import (
     name_sql,
     number_sql,
     shortened,
+    string_sql,
     timestamp_sql,
 )
 
@@ -203,7 +204,8 @@ class Query:
     `until` is a moment of stream time, in microseconds since 1970: rows of that time and later do
     nothing. Where both are given, the query ends with whichever comes first.
 
-    `cross` says that a join without a condition between its streams is meant.
+    `cross` says that a join without a condition between its streams is meant. `properties` is
+    canonical JSON text (`canonical_properties`); it decides nothing.
     """
 
     id: str
@@ -217,6 +219,7 @@ class Query:
     lifetime: int | None = None
     cross: bool = False
     until: int | None = None
+    properties: str | None = None
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -280,7 +283,8 @@ class Query:
         """The whole statement, however long: it reads back as an equal query."""
         columns = "*" if self.select is None else ", ".join(map(repr, self.select))
         text = f"CREATE QUERY {name_sql(self.id)} AS SELECT {columns} FROM {self.body}"
-        return text if self.is_join else f"{text} EMIT {self.emit.value}"
+        text += "" if self.is_join else f" EMIT {self.emit.value}"
+        return f"{text} PROPERTIES {string_sql(self.properties)}" if self.properties else text
 
     @property
     def body(self) -> str:

@@ -8,6 +8,7 @@ where.py      WHERE to disjunctive normal form
 places.py     INSIDE and kNN
 constants.py  exact constant arithmetic
 geometry.py   polygons and lines from WKT and GeoJSON
+showing.py    the conditions of SHOW
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from watchline.errors import QuerySyntaxError
-from watchline.model import Stream
+from watchline.model import Condition, Stream
 from watchline.names import hint
 from watchline.sql.bind import (
     CreateQuery,
@@ -27,10 +28,12 @@ from watchline.sql.bind import (
     ShowStreams,
     Statement,
     bind,
+    condition_over,
 )
-from watchline.sql.dialect import parse
+from watchline.sql.dialect import parse, parse_condition
 from watchline.sql.geometry import crossing_of
-from watchline.sql.syntax import DropSyntax, QuerySyntax, StreamSyntax
+from watchline.sql.showing import QueryFilter, query_filter
+from watchline.sql.syntax import DropSyntax, Place, QuerySyntax, StreamSyntax
 
 __all__ = [
     "CreateQuery",
@@ -39,13 +42,16 @@ __all__ = [
     "DropStream",
     "DropSyntax",
     "ExplainQuery",
+    "QueryFilter",
     "QuerySyntax",
     "ShowQueries",
     "ShowStreams",
     "Statement",
     "StreamSyntax",
     "bind",
+    "condition",
     "crossing_of",
+    "filter_of",
     "hint",
     "parse",
     "statement",
@@ -58,3 +64,15 @@ def statement(text: str, streams: Iterable[Stream] = ()) -> Statement:
     if len(syntaxes) != 1:
         raise QuerySyntaxError(f"expected one statement, found {len(syntaxes)}")
     return bind(syntaxes[0], {s.name: s for s in streams})
+
+
+def condition(text: str, stream: Stream) -> Condition:
+    """The condition that the text is, over this stream: what may stand after WHERE."""
+    return condition_over(stream, parse_condition(text), Place(text, 0, len(text)))
+
+
+def filter_of(text: str) -> QueryFilter:
+    """The condition over queries that the text is: what may stand after SHOW QUERIES WHERE."""
+    made = query_filter(parse_condition(text), Place(text, 0, len(text)))
+    assert made is not None
+    return made

@@ -32,10 +32,12 @@ from watchline.model import (
     Stream,
     Type,
     Window,
+    canonical_properties,
 )
 from watchline.names import hint, listing
 from watchline.sql.constants import double, moment, whole
 from watchline.sql.places import bind_knn, bind_region
+from watchline.sql.showing import QueryFilter, query_filter
 from watchline.sql.syntax import (
     TOO_DEEP,
     DropSyntax,
@@ -100,7 +102,9 @@ class DropStream:
 
 @dataclass(frozen=True, slots=True)
 class ShowQueries:
-    """`SHOW QUERIES`."""
+    """`SHOW QUERIES`, of all or of those that a filter lets pass."""
+
+    where: QueryFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,9 @@ def _bind(syntax: Syntax, streams: Mapping[str, Stream]) -> Statement:
         kind = DropQuery if syntax.kind == "QUERY" else DropStream
         return kind(syntax.name.text, syntax.if_exists)
     if isinstance(syntax, ShowSyntax):
-        return ShowQueries() if syntax.kind == "QUERIES" else ShowStreams()
+        if syntax.kind == "STREAMS":
+            return ShowStreams()
+        return ShowQueries(query_filter(syntax.condition, syntax.place))
     assert isinstance(syntax, ExplainSyntax)
     return ExplainQuery(syntax.name.text)
 
@@ -290,9 +296,14 @@ class _QueryBinder:
                 lifetime=syntax.lifetime.micros if syntax.lifetime else None,
                 until=None if until is None else moment(until.text, until.place).micros,
                 cross=syntax.cross,
+                properties=_properties(syntax.properties),
             ),
             clauses,
         )
+
+    def condition(self) -> Condition:
+        """The WHERE alone."""
+        return self._where()
 
     def _check_effects(self, emit: Emit) -> None:
         """Refuse clauses that would change nothing."""
@@ -387,6 +398,20 @@ class _QueryBinder:
                     f"no condition links {listing(map(repr, sorted(missing)))} with {first!r}"
                     f" in: {alternative!r}; write CROSS JOIN if every pair is meant"
                 )
+
+
+def condition_over(stream: Stream, node: exp.Expr, place: Place) -> Condition:
+    """A WHERE condition over this stream, without a statement around it."""
+    name = Word(stream.name, place)
+    syntax = QuerySyntax(name, place, sources=[SourceSyntax(name, name)], conditions=[node])
+    try:
+        return _QueryBinder(syntax, {stream.name: stream}).condition()
+    except RecursionError:
+        place.refuse(TOO_DEEP)
+
+
+def _properties(word: Word | None) -> str | None:
+    return None if word is None else built(word.place, lambda: canonical_properties(word.text))
 
 
 def _has(stream: Stream, name: str) -> bool:

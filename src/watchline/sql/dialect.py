@@ -10,7 +10,8 @@ two, and sqlglot's recursion is caught where it would run out.
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import sqlglot
 from sqlglot import Dialect, ParseError, Token, TokenType, exp
@@ -24,6 +25,8 @@ from watchline.sql.syntax import TOO_DEEP, Syntax
 _BINARY = frozenset(
     {*sqlglot.Parser.EQUALITY, *sqlglot.Parser.COMPARISON, TokenType.SLASH, TokenType.MOD}
 )
+T = TypeVar("T")
+
 MAX_CHARACTERS = 4 * 2**20
 MAX_WORDS = 50_000
 
@@ -72,6 +75,17 @@ class Watchline(Dialect):
             if self._curr:
                 self.expected("the end of the statement or ';'")
             return statement
+
+        def lone_condition(self, tokens: list[Token], text: str) -> Any:
+            """The condition that the tokens are."""
+            self.reset()
+            self.sql = text
+            self._chunks = [tokens]
+            self._advance_chunk()
+            condition = Grammar(self).condition()
+            if self._curr:
+                self.expected("AND, OR or the end of the condition")
+            return condition
 
         def expression(
             self, instance: Any, token: Token | None = None, comments: list[str] | None = None
@@ -163,18 +177,36 @@ class Watchline(Dialect):
 
 def parse(text: str) -> list[Syntax]:
     """All statements of the text. An error points at the first thing that is wrong."""
+    found = _read(
+        text,
+        lambda parser, tokens: [parser.statement(chunk, text) for chunk in _statements(tokens)],
+    )
+    if not found:
+        raise QuerySyntaxError(
+            "the text holds no statement: expected CREATE, DROP, SHOW or EXPLAIN"
+        )
+    return found
+
+
+def parse_condition(text: str) -> Any:
+    """The condition that the text is: what may stand after WHERE."""
+    return _read(text, lambda parser, tokens: parser.lone_condition(tokens, text))
+
+
+def _read(text: str, rule: Callable[[Any, list[Token]], T]) -> T:
+    """What the rule reads from the tokens of the text."""
     if len(text) > MAX_CHARACTERS:
         raise QuerySyntaxError(
             f"the text has {len(text):,} characters, more than the {MAX_CHARACTERS:,} that are read"
-            " at once: split it, or register many boxes with Catalog.register_boxes"
+            " at once: split it, or register in bulk with Catalog.register_boxes,"
+            " Catalog.register_regions or `watchline query load`"
         )
     _check_unicode(text)
     dialect = Watchline()
     try:
         tokens = dialect.tokenize(text)
         _check_tokens(tokens, text)
-        parser: Any = dialect.parser()
-        found = [parser.statement(chunk, text) for chunk in _statements(tokens)]
+        return rule(dialect.parser(), tokens)
     except _Refused as refused:
         raise QuerySyntaxError(refused.problem, text, refused.start, refused.end) from None
     except TokenError as error:
@@ -183,11 +215,6 @@ def parse(text: str) -> list[Syntax]:
         ) from error
     except RecursionError:
         raise QuerySyntaxError(TOO_DEEP, text) from None
-    if not found:
-        raise QuerySyntaxError(
-            "the text holds no statement: expected CREATE, DROP, SHOW or EXPLAIN"
-        )
-    return found
 
 
 def _statements(tokens: list[Token]) -> list[list[Token]]:

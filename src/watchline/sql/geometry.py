@@ -16,7 +16,7 @@ from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Corridor, Polygon
 from watchline.sql.syntax import Place, Word, built
 
-MAX_VERTICES = 10_000
+MAX_VERTICES = 1_000_000
 # Neighbouring edges meet, so some pairs of edges per vertex are normal; a scribble has thousands.
 MAX_PAIRS_PER_VERTEX = 40
 
@@ -197,12 +197,15 @@ def _is_tangled(rings: list[Doubles]) -> bool:
 
 def _winding(ring: Doubles, x: Doubles, y: Doubles) -> Integers:
     """How often the ring goes around each point, to the left."""
+    steep = np.flatnonzero(ring[:, 1] != np.roll(ring[:, 1], -1))
     winding = np.zeros(len(x), dtype=np.int64)
-    for (ax, ay), (bx, by) in zip(ring, np.roll(ring, -1, axis=0), strict=True):
-        if ay == by:
-            continue
-        up = ay < by
-        xl, yl, xu, yu = (ax, ay, bx, by) if up else (bx, by, ax, ay)
+    # Edges by points, a piece at a time.
+    for start in range(0, len(steep), piece := max(1, 2**20 // max(1, len(x)))):
+        edges = steep[start : start + piece]
+        a, b = ring[edges], ring[(edges + 1) % len(ring)]
+        up = a[:, 1] < b[:, 1]
+        xl, yl = np.where(up[:, None], a, b).T[:, :, None]
+        xu, yu = np.where(up[:, None], b, a).T[:, :, None]
         crossed = (yl <= y) & (y < yu) & (x < xl + (y - yl) / (yu - yl) * (xu - xl))
-        winding += np.where(crossed, 1 if up else -1, 0)
+        winding += np.where(up[:, None], crossed, -crossed.astype(np.int64)).sum(axis=0)
     return winding

@@ -86,7 +86,11 @@ class Grammar:
         return DropSyntax(kind, self._name("an id"), self._since(first), if_exists)
 
     def _show(self, first: Token) -> ShowSyntax:
-        return ShowSyntax(self._one_of("QUERIES", "STREAMS"), self._since(first))
+        show = ShowSyntax(self._one_of("QUERIES", "STREAMS"), self._since(first))
+        if show.kind == "QUERIES" and self._take("WHERE"):
+            show.condition = self._condition()
+            show.place = self._since(first)
+        return show
 
     def _explain(self, first: Token) -> ExplainSyntax:
         self._require("QUERY")
@@ -153,6 +157,7 @@ class Grammar:
             "UNTIL": self._moment,
             "ACCURACY": self._number,
             "EMIT": lambda: self._word("MATCHES", "CHANGES"),
+            "PROPERTIES": lambda: self._string("a JSON object in quotes"),
         }
         if self._take("WHERE"):
             query.conditions.append(self._condition())
@@ -300,7 +305,7 @@ class Grammar:
         """
         word = self._region_ahead()
         before = self.p._prev
-        begins = before is None or any(self._is(before, opening) for opening in _BEFORE_CONDITION)
+        begins = not before or any(self._is(before, opening) for opening in _BEFORE_CONDITION)
         if word is None and begins and self._at_unknown_shape():
             word = "INSIDE"
         if word is None:
@@ -345,6 +350,10 @@ class Grammar:
     def _ahead_by(self, count: int) -> Token | None:
         at = self.p._index + count
         return self.p._tokens[at] if at < len(self.p._tokens) else None
+
+    def condition(self) -> exp.Expr:
+        """A condition that no statement stands around."""
+        return self._condition()
 
     def _condition(self) -> exp.Expr:
         return self._expression(self.p._parse_disjunction, "a condition")

@@ -147,6 +147,7 @@ class QuerySyntax:
     accuracy: exp.Expr | None = None
     lifetime: Interval | None = None
     until: Word | None = None
+    properties: Word | None = None
 
 
 @dataclass(slots=True)
@@ -161,10 +162,11 @@ class DropSyntax:
 
 @dataclass(slots=True)
 class ShowSyntax:
-    """`kind` is QUERIES or STREAMS."""
+    """`kind` is QUERIES or STREAMS; queries may be chosen by a condition."""
 
     kind: str
     place: Place
+    condition: exp.Expr | None = None
 
 
 @dataclass(slots=True)
