@@ -307,7 +307,8 @@ def test_shell_completion() -> None:
     env |= {"COMP_WORDS": "watchline query ", "COMP_CWORD": "2"}
     command = [os.path.join(os.path.dirname(sys.executable), "watchline")]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["plain,add", "plain,drop", "plain,explain", "plain,list"]
+    names = ["add", "drop", "explain", "list", "load"]
+    assert done.stdout.split() == [f"plain,{name}" for name in names]
     source = subprocess.run(
         command,
         env={**os.environ, "_WATCHLINE_COMPLETE": "zsh_source"},

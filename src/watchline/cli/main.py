@@ -18,6 +18,7 @@ import click
 from watchline import sql
 from watchline.catalog import Catalog, Queries
 from watchline.cli.catalog_commands import catalog_group
+from watchline.cli.load import query_load
 from watchline.cli.run import replay_command, reshard_command, run_command
 from watchline.cli.shared import (
     CATALOG_HELP,
@@ -78,6 +79,8 @@ def stream() -> None:
 
 
 # --- query
+
+query.add_command(query_load)
 
 
 @query.command(
@@ -159,15 +162,22 @@ def query_drop(
 watchline --catalog demo query list
 watchline --catalog demo query list --stream ticks --limit 10
 watchline --catalog demo query list --version 3 --json
+watchline --catalog demo query list --where "properties.kind = 'school'"
 """,
 )
 @click.option("--stream", "stream_name", metavar="NAME", help="Only queries that read this stream.")
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    help="Only these: a condition over id, stream, emit and properties.name.",
+)
 @click.option("--version", type=int, help="As of this version of the catalog.")
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many (a table shows 100).")
 @json_option
 @catalog_option
 def query_list(
     stream_name: str | None,
+    where: str | None,
     version: int | None,
     limit: int | None,
     as_json: bool,
@@ -181,13 +191,19 @@ def query_list(
             stream_name, queries.version
         )  # an unknown name is a mistake, not an empty list
         queries = queries.on(stream_name)
+    if where is not None:
+        queries = queries.chosen_by(sql.filter_of(where))
     limit = limit if limit is not None else (len(queries) if as_json else 100)
     shown = islice(queries, limit)
     if as_json:
         _json_list(_query_record(q) for q in shown)
         return
-    rows = [[q.id, ", ".join(s.stream for s in q.sources), q.emit.value, _body(q)] for q in shown]
-    _table(["id", "stream", "emits", "query"], rows)
+    header = ["id", "stream", "emits", "query"]
+    rows = [[q.id, ", ".join(s.stream for s in q.sources), q.emit.value, _body(q),
+             shortened(q.properties or "", 200)] for q in shown]  # fmt: skip
+    if any(row[-1] for row in rows):
+        header.append("properties")
+    _table(header, [row[: len(header)] for row in rows])
     _more(queries, len(rows))
 
 
@@ -362,6 +378,7 @@ def _query_record(q: Query) -> dict[str, Any]:
         "id": q.id,
         "streams": [s.stream for s in q.sources],
         "emit": q.emit.value.lower(),
+        "properties": json.loads(q.properties) if q.properties else None,
         "sql": q.sql,
     }
 
