@@ -1,6 +1,7 @@
-"""Catalog: commit and read times, a million boxes, and two processes that write at once.
+"""Catalog: commit and read times, a million boxes, fences from a file, and two processes that write
+at once.
 
-python -m bench.catalog [commits|boxes|writers …] [--quick]
+python -m bench.catalog [commits|boxes|fences|writers …] [--quick]
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import watchline as wl
+from bench.catalog.fences import fences
 from bench.common.report import Part, amount, plain, say, spread, table, timed
 from watchline.catalog import BoxBlock
 
@@ -145,5 +147,6 @@ def measured(what: Callable[[Path, bool], Rows]) -> Part:
 PARTS: dict[str, Part] = {
     "commits": measured(commits),
     "boxes": measured(boxes),
+    "fences": measured(fences),
     "writers": measured(writers),
 }

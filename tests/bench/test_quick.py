@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 # By module: its parts, and the libraries that it compares with.
 MODULES = {
     "borders": ("By N", "By W", "By FL", "Small steps", "Several dimensions", "registrations"),
-    "catalog": ("commit of ten queries", "boxes in one commit", "two processes"),
+    "catalog": ("commit of ten queries", "boxes in one commit", "from GeoJSON", "two processes"),
     "indexes": (
         "### A: ", "### B: ", "### C: ", "## Threads", "## The papers' claims", "## Memory",
         "## One by one", "## Self-tuning", "## Hot spots", "A: `cei`, self-tuned / cold copy",
