@@ -21,6 +21,7 @@ options = { maxFilesPerTrigger = 1 }
 [sink]
 format = "parquet"
 path = "out"
+properties = true                  # a column with the properties of each row's query
 
 [spark]
 "spark.driver.memory" = "4g"
@@ -83,6 +84,8 @@ class SinkConfig:
     format: str
     path: str = ""
     options: Options = field(default_factory=dict)
+    # Whether rows have the properties of their query, in a column of that name.
+    properties: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,8 +246,9 @@ def _check_type(where: str, key: str, raw: Options, wanted: type[Any]) -> Any:
     if key not in raw:
         raise InvalidQuery(f"{where}{key!r} is missing")
     value = raw[key]
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        expected = {dict: "a table", int: "a whole number"}.get(wanted, "a string")
+    if not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool):
+        words = {dict: "a table", int: "a whole number", bool: "true or false"}
+        expected = words.get(wanted, "a string")
         raise InvalidQuery(f"{where}{key!r} must be {expected}, not {value!r}")
     return value
 

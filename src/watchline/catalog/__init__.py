@@ -11,6 +11,7 @@ log.py      the Delta table underneath, and its twin in memory
 guard.py    a record of the newest commit, by which damage is noticed
 mending.py  checking a catalog's files, and mending them
 codec.py    the model as JSON
+known_properties.py  properties by id, for results
 answering.py  which queries a call answers, and what is told about the others
 selecting.py  the columns that all queries of a call select
 """
@@ -19,6 +20,7 @@ from watchline.catalog.answering import Call, Unanswered, all_ids, unanswered, w
 from watchline.catalog.boxes import BoxBlock
 from watchline.catalog.catalog import Catalog, CatalogLike, opened_catalog
 from watchline.catalog.codec import dumps as definition_of
+from watchline.catalog.known_properties import KnownProperties
 from watchline.catalog.mending import Health, check, repair
 from watchline.catalog.query_blocks import Block
 from watchline.catalog.region_blocks import RegionBlock
@@ -34,6 +36,7 @@ __all__ = [
     "Commit",
     "Entry",
     "Health",
+    "KnownProperties",
     "Queries",
     "RegionBlock",
     "Unanswered",

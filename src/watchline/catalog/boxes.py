@@ -82,6 +82,9 @@ class BoxBlock(Block):
     def properties_of(self, i: int) -> None:
         return None
 
+    def all_properties(self) -> pa.Array:
+        return pa.nulls(len(self), pa.string())
+
     def kept(self, mask: Mask) -> BoxBlock:
         chosen = pa.array(mask)
         return replace(

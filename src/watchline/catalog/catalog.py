@@ -110,6 +110,11 @@ class Catalog:
         """The newest version there is, whoever wrote it. An empty catalog has version 0."""
         return self._refresh().version
 
+    @property
+    def oldest(self) -> int:
+        """The oldest version that is kept: 0 until `compact` forgets some."""
+        return self._refresh().oldest
+
     def queries(self, version: int | None = None) -> Queries:
         """The queries that live at a version, the newest if none is given."""
         return self._at(version).queries()

@@ -54,6 +54,10 @@ class Block(ABC):
         """The properties of the query at this place, without making the query."""
 
     @abstractmethod
+    def all_properties(self) -> pa.Array:
+        """The properties of all its queries, null for those without."""
+
+    @abstractmethod
     def kept(self, mask: Mask) -> Self:
         """The block with these of its queries alone."""
 

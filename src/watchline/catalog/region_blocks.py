@@ -76,6 +76,9 @@ class RegionBlock(Block):
         text: str | None = self.properties[i].as_py()
         return text
 
+    def all_properties(self) -> pa.Array:
+        return self.properties
+
     def region(self, i: int) -> Region:
         """The region of the query at this place."""
         regions = self.regions

@@ -38,6 +38,7 @@ from watchline.spark.frame_checks import check_schema, quoted
 from watchline.spark.joining.driver import joins_of
 from watchline.spark.matching import matches_of
 from watchline.spark.observing import counters
+from watchline.spark.query_properties import COLUMN, with_properties
 from watchline.spark.shard_job import checked_shards, partitions_for
 from watchline.spark.tracking.driver import changes_of
 
@@ -162,6 +163,14 @@ def _result(
     every: bool = False,
 ) -> DataFrame:
     """The result of the job; with `every` all columns, whatever queries select."""
+    made = _bare_result(job, catalog, frames, shards, every)
+    return with_properties(made, catalog) if job.sink.properties else made
+
+
+def _bare_result(
+    job: Job, catalog: Catalog, frames: dict[str, DataFrame], shards: int | None, every: bool
+) -> DataFrame:
+    """The result without properties."""
     if job.emit == "matches":
         return matches_of(frames[job.stream], catalog, job.stream, every=every)
     state = f"{job.checkpoint}/watchline-state" if job.checkpoint else None
@@ -197,6 +206,15 @@ def _with_kept_columns(
     columns, sources = (marked["columns"], {}) if isinstance(marked, dict) else (marked, shown)
     made = result_of(True)
     named = {name: sources.get(name, name) for name in columns}
+    # An attribute may have that name, too.
+    began = COLUMN in columns and (job.sink.properties or COLUMN not in made.columns)
+    if job.sink.properties is not began:
+        raise InvalidState(
+            f"the result of the checkpoint {job.checkpoint} began"
+            f" {'without' if job.sink.properties else 'with'} properties of queries: set"
+            f" properties = {'false' if job.sink.properties else 'true'} in [sink], or start with a"
+            " new checkpoint"
+        )
     if gone := [name for name in columns if named[name] not in made.columns]:
         raise InvalidState(
             f"the result of the checkpoint {job.checkpoint} has a column {gone[0]!r}, which the"

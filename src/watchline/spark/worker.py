@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from watchline.catalog import Catalog, Commit, Queries
+from watchline.catalog import Catalog, Commit, KnownProperties, Queries
 from watchline.matching import PairMatcher, prepare
 from watchline.model import Stream
 from watchline.spark.catalog_ref import CatalogRef
@@ -31,6 +31,7 @@ class WorkerMemory:
     streams: dict[tuple[CatalogRef, str, int], Stream] = field(default_factory=dict)
     matchers: dict[tuple[CatalogRef, str], PairMatcher] = field(default_factory=dict)
     queries: dict[tuple[CatalogRef, str], ChangeQueries] = field(default_factory=dict)
+    properties: dict[CatalogRef, KnownProperties] = field(default_factory=dict)
     # Engines of shards by streaming query and shard, each with its token: see `shard_state`.
     engines: dict[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
@@ -84,6 +85,15 @@ def matcher_of(ref: CatalogRef, stream: str, version: int) -> PairMatcher:
         sources = _base_at(ref, stream, prepare), _changes(ref)
         known = PairMatcher.from_plans(stream, version, *sources)
         keep(_memory.matchers, (ref, stream), known, KEPT)
+    known.advance(version)
+    return known
+
+
+def properties_known(ref: CatalogRef, version: int) -> KnownProperties:
+    """The properties of all queries that were registered up to this version."""
+    known = _memory.properties.get(ref)
+    if known is None:
+        known = keep(_memory.properties, ref, KnownProperties(catalog_of(ref)), KEPT)
     known.advance(version)
     return known
 
