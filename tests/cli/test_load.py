@@ -510,6 +510,11 @@ def test_what_cannot_be_repaired_is_refused(shell: Shell) -> None:
     message = refused(shell, collection(feature(BOWTIE, "a"), feature(line, "b")), "--repair")
     assert "1 of its features is refused, of 2" in message
     assert "feature 2 (id 'b'): it has no area" in message
+    slanted = {"type": "Polygon", "coordinates": [[[0, 0], [1, 2], [1, 2], [0, 0]]]}
+    message = refused(shell, collection(feature(slanted, "c")))
+    assert "a ring of the polygon has no area near (0, 0): load it with --repair" in message
+    message = refused(shell, collection(feature(slanted, "c")), "--repair")
+    assert "has no area near (0, 0), and cannot be repaired: leave it out" in message
 
 
 def test_known_ids_are_refused_or_replaced(shell: Shell) -> None:

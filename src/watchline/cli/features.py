@@ -297,4 +297,5 @@ def _polygonal(shape: Any) -> Any:
     polygons = parts[np.isin(shapely.get_type_id(parts), (3,)) & ~shapely.is_empty(parts)]
     if not len(polygons):
         return None
-    return polygons[0] if len(polygons) == 1 else shapely.multipolygons(polygons)
+    made = polygons[0] if len(polygons) == 1 else shapely.multipolygons(polygons)
+    return made if shapely.is_valid(made) else shapely.union_all(polygons)

@@ -144,7 +144,7 @@ def _register(opened: Catalog, loading: Loading, features: Features) -> dict[str
     for place in features.open_rings:
         features.problems.setdefault(place, "one of its rings does not end where it starts")
     read = read_regions(features.shapes, radius, within)
-    problems = {i: _with_remedy(problem) for i, problem in read.problems.items()}
+    problems = {i: _with_remedy(problem, loading) for i, problem in read.problems.items()}
     if found := problems | features.problems:
         features.refuse(found)
     known = _known(opened, features) if loading.replace else 0
@@ -176,11 +176,15 @@ def _problems_of(shapes: Any) -> dict[int, str]:
     return dict(read_regions(shapes).problems)
 
 
-def _with_remedy(problem: str) -> str:
+def _with_remedy(problem: str, loading: Loading) -> str:
+    """A problem of the index in the words of the command line."""
     options = {"radius=": "--radius", "within=": "--within"}
     for word, option in options.items():
         problem = problem.replace(word, option)
-    return problem.replace("mend it (", "load it with --repair, or mend it (")
+    sentence, mend, how = problem.partition(": mend it (")
+    if mend and loading.repair:
+        return f"{sentence}, and cannot be repaired: leave it out, or draw it anew"
+    return f"{sentence}: load it with --repair, or mend it ({how}" if mend else problem
 
 
 def _known(opened: Catalog, features: Features) -> int:

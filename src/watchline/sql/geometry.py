@@ -146,6 +146,7 @@ def crossing_of(region: Polygon, reason: str) -> str | None:
         "Hole lies outside shell": "a hole of the polygon lies outside its shell",
         "Nested shells": "parts of the polygon overlap",
         "Nested holes": "holes of the polygon overlap",
+        "Too few points in geometry component": "a ring of the polygon has no area",
     }.get(problem, "the polygon crosses or overlaps itself")
     near = f" near ({', '.join(where.rstrip(']').split())})" if where else ""
     return f"{sentence}{near}: mend it (shapely's make_valid, PostGIS' ST_MakeValid)"
