@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from typing import Any
 
+import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,8 +24,11 @@ script = st.tuples(
     st.just("script"), st.lists(st.one_of(create, replace, drop), min_size=1, max_size=4)
 )
 boxes = st.tuples(st.just("boxes"), st.lists(names, min_size=1, max_size=3, unique=True), number)
+regions = st.tuples(
+    st.just("regions"), st.lists(names, min_size=1, max_size=3, unique=True), number, st.booleans()
+)
 compact = st.tuples(st.just("compact"), st.booleans())
-commands = st.lists(st.one_of(script, boxes, boxes, compact), max_size=12)
+commands = st.lists(st.one_of(script, boxes, boxes, regions, regions, compact), max_size=12)
 
 World = dict[str, str]  # query id -> its condition
 
@@ -38,8 +42,9 @@ def sql_of(command: tuple[Any, ...]) -> str:
 
 def after(world: World, command: tuple[Any, ...]) -> World | None:
     """The world after the command; None if it must be refused."""
-    if command[0] == "boxes":
-        if world.keys() & set(command[1]):
+    if command[0] in ("boxes", "regions"):
+        replaces = command[0] == "regions" and command[3]
+        if not replaces and world.keys() & set(command[1]):
             return None
         return {**world, **dict.fromkeys(command[1], f"price < {command[2]}")}
     new = dict(world)
@@ -57,6 +62,10 @@ def after(world: World, command: tuple[Any, ...]) -> World | None:
 def run(catalog: Catalog, command: tuple[Any, ...]) -> None:
     if command[0] == "boxes":
         catalog.register_boxes("ticks", command[1], {"price": (float("-inf"), command[2])})
+    elif command[0] == "regions":
+        shapes = [shapely.box(0, 0, 1, 1)] * len(command[1])
+        where = f"price < {command[2]}"
+        catalog.register_regions("ticks", command[1], shapes, where, replace=command[3])
     else:
         catalog.execute("; ".join(map(sql_of, command[1])))
 
@@ -66,7 +75,7 @@ def world_of(catalog: Catalog, version: int) -> World:
 
 
 def check(catalog: Catalog, done: list[tuple[Any, ...]]) -> None:
-    catalog.execute(TICKS)
+    catalog.execute(f"{TICKS} POINT (price, volume)")
     worlds: list[World] = [{}, {}]
     oldest = 0
     for command in done:

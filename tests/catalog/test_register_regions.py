@@ -380,3 +380,14 @@ def test_a_hundred_thousand_regions() -> None:
     catalog.drop_many([f"f{i}" for i in range(0, count, 2)])
     assert len(catalog.queries()) == count // 2
     assert catalog.queries()["f99999"] == last
+
+
+def test_a_command_of_a_later_release_is_refused() -> None:
+    """A release that passed over what it does not know would lose queries in silence."""
+    from watchline.catalog.commands import command_rows
+    from watchline.catalog.state import State
+    from watchline.errors import CatalogError
+
+    state = State()
+    with pytest.raises(CatalogError, match="commands 'volumes', which this Watchline does not"):
+        state.apply(command_rows(1, [{"op": "volumes"}]), 1)
