@@ -293,6 +293,35 @@ def test_what_is_refused_changes_nothing(
     assert cars.version == before
 
 
+def test_one_geometry_is_no_sequence(cars: Catalog) -> None:
+    for one in (SQUARE, PARTS, shapely.to_wkb(SQUARE)):
+        with pytest.raises(InvalidRange, match="a sequence of geometries, not one"):
+            cars.register_regions("cars", ["a"], one)
+
+
+class Series:
+    """Like those of geopandas: a sequence with the attribute of one geometry."""
+
+    geom_type = "Polygon"
+
+    def __init__(self, shapes: Any):
+        self.shapes = shapes
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self.shapes, dtype=object)
+
+    def __iter__(self) -> Any:
+        return iter(self.shapes)
+
+
+def test_a_series_of_geometries(cars: Catalog) -> None:
+    cars.register_regions("cars", ["a", "b"], Series([SQUARE, PARTS]))
+    assert sorted(cars.queries().ids()) == ["a", "b"]
+
+
 def test_bad_ids_and_streams(cars: Catalog) -> None:
     with pytest.raises(DuplicateQuery, match="'a' stands in the ids more than once"):
         cars.register_regions("cars", ["a", "a"], [SQUARE, SQUARE])

@@ -200,7 +200,7 @@ def _as_array(geometries: Any) -> npt.NDArray[Any]:
     """Numbers as (n, 2), anything else as objects on one axis."""
     if hasattr(geometries, "to_pylist"):
         geometries = shapes_of_arrow(geometries)
-    elif isinstance(geometries, (bytes, str)) or hasattr(geometries, "geom_type"):
+    elif isinstance(geometries, (bytes, str)) or not hasattr(geometries, "__len__"):
         raise InvalidRange("expected a sequence of geometries, not one geometry")
     array = np.asarray(geometries)
     if array.dtype.kind in "fiu" and array.ndim == 2 and array.shape[1] == 2:
