@@ -121,14 +121,17 @@ class RegionsGiven:
 def region_block(stream: Stream, given: RegionsGiven, version: int) -> RegionBlock:
     """The block that was given, checked: each mistake names the query that has it."""
     # Shapely and the kernels of regions take a while: only for those who use regions.
-    from watchline.index import read_regions
+    from watchline.index import RegionsRead, read_regions
 
     ids = query_ids(given.ids, "register_regions")
     if stream.point is None:
         raise InvalidQuery(
             f"regions need a place: stream {stream.name!r} was declared without POINT"
         )
-    read = read_regions(given.geometries, given.radius, given.within)
+    read = given.geometries
+    # A caller who looked for problems has read them already.
+    if not isinstance(read, RegionsRead):
+        read = read_regions(read, given.radius, given.within)
     if len(read) != len(ids):
         raise InvalidQuery(f"there are {len(read):,} geometries and {len(ids):,} ids")
     for number, problem in read.problems.items():

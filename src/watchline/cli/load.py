@@ -151,12 +151,10 @@ def _register(opened: Catalog, loading: Loading, features: Features) -> dict[str
     version = opened.register_regions(
         loading.stream,
         features.ids,
-        features.shapes,
+        read,
         conditions,
         loading.emit,
         features.properties,
-        radius=radius,
-        within=within,
         replace=loading.replace,
         dry_run=loading.dry_run,
     )

@@ -37,6 +37,7 @@ from watchline.index.cells import HUGEST as HUGEST
 from watchline.index.cells import TINIEST as TINIEST
 from watchline.index.regions import RegionColumns as RegionColumns
 from watchline.index.regions import RegionIndex as RegionIndex
+from watchline.index.regions import RegionsRead as RegionsRead
 from watchline.index.regions import build_regions as _build_regions
 from watchline.index.regions import read_regions as read_regions
 from watchline.index.regions import shapes_of_arrow as shapes_of_arrow

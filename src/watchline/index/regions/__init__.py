@@ -13,6 +13,7 @@ words and cells alone, so that other forms and another surface need other marks 
 
 from watchline.index.regions.geoarrow import shapes_of_arrow as shapes_of_arrow
 from watchline.index.regions.geometries import RegionColumns as RegionColumns
+from watchline.index.regions.geometries import RegionsRead as RegionsRead
 from watchline.index.regions.geometries import read_regions as read_regions
 from watchline.index.regions.moves import RegionChanges as RegionChanges
 from watchline.index.regions.region_index import RegionIndex as RegionIndex
