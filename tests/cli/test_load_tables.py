@@ -131,6 +131,23 @@ def test_other_formats_come_from_pyogrio(shell: Shell, monkeypatch: pytest.Monke
     assert list(queries(shell)) == ["a"]
 
 
+@pytest.mark.parametrize("ending", ["gpkg", "shp"])
+def test_files_of_gdal(shell: Shell, ending: str) -> None:
+    """Where the extra is installed: the files themselves."""
+    pyogrio = pytest.importorskip("pyogrio")
+    shapes = [shapely.box(0, 0, 1, 1), shapely.box(2, 2, 3, 3)]
+    table = pa.table({"name": ["a", "b"], "geom": [shapely.to_wkb(s) for s in shapes]})
+    path = str(shell.folder / f"fences.{ending}")
+    pyogrio.raw.write_arrow(
+        table, path, geometry_name="geom", geometry_type="Polygon", crs="EPSG:4326"
+    )
+    shell.ok("query", "load", path, "--stream", "cars", "--id", "name")
+    assert queries(shell)["b"].endswith("""PROPERTIES '{"name":"b"}'""")
+    assert "2 2" in queries(shell)["b"]
+    broken = saved(shell, "no", f"broken.{ending}")
+    assert "cannot be read" in shell.refused("query", "load", broken, "--stream", "cars")
+
+
 def test_degrees_by_the_metadata_of_geoparquet(shell: Shell) -> None:
     wkb = shapely.to_wkb(shapely.box(1, 100, 2, 101))
     table = pa.table({"where": pa.array([wkb]), "name": ["a"]})
