@@ -141,6 +141,16 @@ def test_a_catalog_reads_back_what_was_registered(tmp_path: Path) -> None:
     assert len(block.conditions) == 2
 
 
+def test_a_block_by_its_conditions(cars: Catalog) -> None:
+    where = ["speed > 2", None, "speed > 1", None, "speed > 2.0"]
+    cars.register_regions("cars", list("abcde"), [SQUARE] * 5, where)
+    cars.drop("c")
+    [block] = cars.queries().blocks
+    assert isinstance(block, RegionBlock)
+    found = {repr(condition): which.tolist() for condition, which in block.by_condition()}
+    assert found == {"(speed > 2,)": [0, 3], "(TRUE,)": [1, 2]}
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_block_answers_as_its_queries_do(seed: int) -> None:
     rng = np.random.default_rng(seed)

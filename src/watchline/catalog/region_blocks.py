@@ -8,7 +8,7 @@ are kept once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,13 @@ class RegionBlock(Block):
             return Corridor.of(lines, float(regions.reach[i]))
         ends = np.cumsum(self.parts[i].as_py()).tolist()
         return Polygon.of([lines[a:b] for a, b in zip([0, *ends], ends, strict=False)])
+
+    def by_condition(self) -> Iterator[tuple[Condition, Integers]]:
+        """The conditions, and the places of the queries that have each, for the planner."""
+        order = np.argsort(self.condition, kind="stable")
+        numbers, starts = np.unique(self.condition[order], return_index=True)
+        for number, which in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+            yield self.conditions[number], which
 
     def kept(self, mask: Mask) -> RegionBlock:
         chosen = pa.array(mask)
