@@ -8,37 +8,49 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.catalog import Block, BoxBlock, Call, Queries, all_ids, unanswered
+from watchline.index import CIRCLE, RegionColumns
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.matching import limits
+from watchline.matching.groups import (
+    Axes,
+    BoxGroup,
+    RegionGroup,
+    concatenated,
+    divided,
+    longest,
+    part_of,
+    region_part_of,
+)
 from watchline.matching.plan import (
     EXACT,
     NEVER,
     Part,
     Plan,
-    Residue,
-    circles_of,
+    bounding_boxes,
     is_exact,
     is_static,
+    point_of,
 )
+from watchline.matching.residues import Left, ResidueDraft
+from watchline.matching.shapes import Regions, Shape, columns_of, is_shape
 from watchline.model import (
     INF,
     MAX_BIGINT,
     MIN_BIGINT,
+    TRUE,
     Atom,
     Attribute,
     Box,
     Circle,
+    Condition,
     Conjunction,
-    Corridor,
     Emit,
     InRange,
     Inside,
@@ -104,53 +116,19 @@ class KeyedBoxes(NamedTuple):
     numbers: Integers
 
 
-@dataclass(eq=False)
-class _Group:
-    """Boxes that ask about the same axes below the same key, in pieces; without a key no codes."""
-
-    axes: tuple[Attribute, ...]
-    codes: list[Integers] = field(default_factory=list)
-    lo: list[Doubles] = field(default_factory=list)
-    hi: list[Doubles] = field(default_factory=list)
-    numbers: list[Integers] = field(default_factory=list)
-
-    def add(self, codes: Integers, lo: Doubles, hi: Doubles, numbers: Integers) -> None:
-        self.codes.append(codes)
-        self.lo.append(lo)
-        self.hi.append(hi)
-        self.numbers.append(numbers)
-
-    def multiply(self, times: int) -> None:
-        """Make `times` boxes of each, at random distances up to the next box along each axis, so
-        that borders crowd no more than those of the boxes that they stand for."""
-        lo, hi = np.concatenate(self.lo), np.concatenate(self.hi)
-        plain = [axis.type in (Type.DOUBLE, Type.TIMESTAMP) for axis in self.axes]
-        steps = _gaps(np.where(np.isfinite(lo), lo, hi)) * plain
-        lo, hi, steps = (np.repeat(side, times, axis=0) for side in (lo, hi, steps))
-        shift = np.random.default_rng(0).random(lo.shape) * steps
-        moved = lo + shift < hi + shift
-        self.lo, self.hi = [np.where(moved, lo + shift, lo)], [np.where(moved, hi + shift, hi)]
-        self.codes = [np.repeat(np.concatenate(self.codes), times)]
-        self.numbers = [np.repeat(np.concatenate(self.numbers), times)]
-
-    def __len__(self) -> int:
-        return sum(map(len, self.numbers))
-
-
-def _gaps(values: Doubles) -> Doubles:
-    """How far the next larger value of the same column is; 0 for the last, and where none is."""
-    order = np.argsort(values, axis=0)
-    ordered = np.take_along_axis(values, order, axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        steps = np.diff(ordered, axis=0, append=ordered[-1:])
-    gaps = np.empty_like(values)
-    np.put_along_axis(gaps, order, np.where(np.isfinite(steps), steps, 0.0), axis=0)
-    return gaps
-
-
 # Whether its boxes are whole, and the key.
 _Below = tuple[bool, "Attribute | None"]
 _Sides = dict[Attribute, tuple[Range, ...]]
+
+
+class _Asked(NamedTuple):
+    """An alternative of a query beside the region that drives: its atoms, of which those of regions
+    are negated, the other regions that rows must be inside of, and whether there is no other
+    alternative."""
+
+    atoms: list[Atom]
+    regions: list[StaticRegion]
+    alone: bool
 
 
 class PlanDraft:
@@ -159,14 +137,14 @@ class PlanDraft:
     def __init__(self, stream: Stream, apart: bool):
         self._stream = stream
         self.apart = apart
-        self._point = tuple(stream.attribute(name) for name in stream.point or ())
+        self._point = point_of(stream) or ()
         self._ids: list[pa.Array] = []
         self._queries = 0
         self._several: list[int] = []
         self._query: list[Integers] = []
         self._residue: list[Integers] = []
         self._boxes = 0
-        self._residues: dict[Residue, int] = {}
+        self._residues = ResidueDraft()
         self._since: list[Integers] = []
         self._lifetime: list[Integers] = []
         self._until: list[Integers] = []
@@ -177,7 +155,8 @@ class PlanDraft:
         self._use: list[Integers] = []
         self._uses: dict[frozenset[str], int] = {}
         self._codes: dict[Attribute, dict[Any, int]] = defaultdict(dict)
-        self._groups: dict[_Below, dict[tuple[Attribute, ...], _Group]] = defaultdict(dict)
+        self._groups: dict[_Below, dict[tuple[Attribute, ...], BoxGroup]] = defaultdict(dict)
+        self._regions: dict[bool, dict[Axes, RegionGroup]] = {True: {}, False: {}}
 
     def add_all(self, queries: Queries, emit: Emit) -> None:
         """Take in the queries over the stream alone that emit this."""
@@ -192,9 +171,8 @@ class PlanDraft:
 
     def multiply(self, times: int) -> None:
         """Let each box that was taken in stand for so many."""
-        for groups in self._groups.values():
-            for group in groups.values():
-                group.multiply(times)
+        for group in self._every_group():
+            group.multiply(times)
 
     def add(self, query: Query, version: int) -> None:
         number = self._queries
@@ -214,32 +192,111 @@ class PlanDraft:
         for alternative in query.where:
             self._add_conjunction(alternative, query, number)
 
+    def add_region_block(
+        self, ids: pa.Array, version: int, regions: RegionColumns, where: Condition = (TRUE,)
+    ) -> None:
+        """Queries that were registered together: a region for each, and a condition for all."""
+        used = {attribute.name for alternative in where for attribute in alternative.attributes()}
+        numbers = np.arange(self._queries, self._queries + len(ids))
+        self._new_queries(ids, version, used | {axis.name for axis in self._point})
+        self._add_centres(numbers, regions, where)
+        if len(where) > 1:
+            self._several += numbers.tolist()
+        for alternative in where:
+            held, atoms = _regions_held(alternative)
+            self._add_regions(_Asked(atoms, held, len(where) == 1), numbers, regions)
+
+    def _add_centres(self, numbers: Integers, regions: RegionColumns, where: Condition) -> None:
+        """The centres of queries that have a circle and no other region: see `model.centre_of`."""
+        circles = regions.forms == CIRCLE
+        first = regions.chains[regions.begins[:-1], 0]
+        for alternative in where:
+            for atom in alternative.atoms:
+                if not isinstance(atom, Inside):
+                    continue
+                other = atom.region
+                if atom.negated or not isinstance(other, Circle):
+                    return
+                same = regions.coordinates[first] == [other.x, other.y]
+                circles &= same.all(axis=1) & (regions.coordinates[first + 1, 0] == other.radius)
+        if circles.any():
+            self._centres.append((numbers[circles], regions.coordinates[first[circles]]))
+
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
+        held, atoms = _regions_held(alternative)
+        if query.region is not None:
+            held = list(dict.fromkeys([query.region, *held]))  # type: ignore[list-item]
+        # The first region that is no box drives.
+        shapes = [region for region in held if not isinstance(region, Box)]
+        asked = _Asked(atoms, [r for r in held if r not in shapes[:1]], len(query.where) == 1)
+        if shapes:
+            self._add_regions(asked, np.array([number]), shapes[:1])
+            return
         key = _key_of(alternative, self._stream)
-        codes = self.coded(key.attribute, _key_values(key)) if key else [-1]
-        sides, residual = self._split(alternative, key, limits.MAX_KEY_VALUES // len(codes))
-        regions, residual = _regions_of(query, residual)
-        for region in regions:
-            for attribute, bounds in zip(self._point, _bounding_box(region), strict=True):
-                [known] = sides.get(attribute, (Range(),))
-                lo, hi = max(known.lo, bounds.lo), min(known.hi, bounds.hi)
-                if not lo < hi:
-                    return  # the condition excludes the region: this alternative is never true
-                sides[attribute] = (Range(lo, hi),)
-        # A box is its sides. Of several other regions one is the residue's, the rest are atoms.
-        shapes = [region for region in regions if not isinstance(region, Box)]
-        residual += (Inside(shape, self._point) for shape in shapes[1:])  # type: ignore[arg-type]
-        left = Residue(tuple(residual), shapes[0] if shapes else None)
+        codes = self._codes_of(key)
+        sides, left = self._split(asked, key, limits.MAX_KEY_VALUES // len(codes))
+        if sides is None:
+            return
+        residue = self._residues.add(left)
         axes = tuple(sorted(sides))
-        below, *ranges = zip(*product(codes, *(sides[a] for a in axes)), strict=True)
-        count = len(below)
-        whole = self.apart and not left and len(query.where) == count == 1
+        below, lows, highs = _boxes(codes, [sides[a] for a in axes])
+        whole = self.apart and residue < 0 and asked.alone and len(below) == 1
         self.group(whole, key.attribute if key else None, axes).add(
-            np.array(below),
-            np.array([[float(r.lo) for r in side] for side in ranges]).reshape(-1, count).T,
-            np.array([[float(r.hi) for r in side] for side in ranges]).reshape(-1, count).T,
-            self._new_boxes(number, self._residue_number(left), count),
+            below, lows, highs, self._new_boxes(number, residue, len(below))
         )
+
+    def _add_regions(self, asked: _Asked, queries: Integers, regions: Regions) -> None:
+        """An alternative of some queries, each with a region of its own that drives."""
+        key = _key_of(Conjunction(tuple(asked.atoms)), self._stream)
+        if key is not None:
+            self._add_below_key(asked, key, queries, regions)
+            return
+        sides, left = self._split(asked, None, 1)
+        if sides is None:
+            return
+        residue = self._residues.add(left)
+        axes, n = tuple(sorted(sides)), len(queries)
+        whole = self.apart and asked.alone and residue < 0 and not axes
+        _, low, high = _boxes([-1], [sides[axis] for axis in axes])
+        low, high = (np.repeat(side, n, axis=0) for side in (low, high))
+        numbers = self._new_boxes(queries, residue, n)
+        group = self.region_group(whole, axes)
+        group.add(np.full(n, -1), low, high, numbers)
+        group.shapes.add(regions)
+
+    def _add_below_key(
+        self, asked: _Asked, key: InRange | OneOf, queries: Integers, regions: Regions
+    ) -> None:
+        """The same below a key: boxes around the regions, which are left to check."""
+        codes = self._codes_of(key)
+        sides, left = self._split(asked, key, limits.MAX_KEY_VALUES // len(codes))
+        if sides is None:
+            return
+        columns = columns_of(regions)
+        low, high = bounding_boxes(columns)
+        for k, attribute in enumerate(self._point):
+            [known] = sides.pop(attribute, (Range(),))
+            low[k], high[k] = np.maximum(low[k], known.lo), np.minimum(high[k], known.hi)
+        # Where the condition excludes the region, the alternative is never true.
+        met = np.flatnonzero((low < high).all(axis=0))
+        low, high = low[:, met].T, high[:, met].T
+        residues = self._residues.add_each(left, columns.taken(met))
+        others = tuple(sorted(sides))
+        below, lows, highs = _boxes(codes, [sides[axis] for axis in others])
+        every = (*self._point, *others)
+        axes = tuple(sorted(every))
+        order = [every.index(axis) for axis in axes]
+        count, n = len(below), len(met)
+        self.group(False, key.attribute, axes).add(
+            np.repeat(below, n),
+            np.hstack([np.tile(low, (count, 1)), np.repeat(lows, n, axis=0)])[:, order],
+            np.hstack([np.tile(high, (count, 1)), np.repeat(highs, n, axis=0)])[:, order],
+            self._new_boxes(np.tile(queries[met], count), np.tile(residues, count), count * n),
+        )
+
+    def _codes_of(self, key: InRange | OneOf | None) -> list[int]:
+        """The codes of a key's values; without a key one that is none."""
+        return self.coded(key.attribute, _key_values(key)) if key else [-1]
 
     def take_queries(self, made: Plan, numbers: Integers) -> int:
         """Take over queries of another plan, without their boxes; the number of the first."""
@@ -261,22 +318,27 @@ class PlanDraft:
     def take_boxes(self, queries: Integers, made: Plan, boxes: Integers) -> Integers:
         """Take over the residues of boxes of another plan, for these queries: their numbers."""
         used, places = np.unique(made.residue[boxes], return_inverse=True)
-        residues = [self._residue_number(made.residues[r]) if r >= 0 else -1 for r in used]
-        numbers = self._new_boxes(queries, -1, len(boxes))
-        self._residue[-1] = np.array(residues, np.int64)[places]
-        return numbers
+        residues = np.full(len(used), -1)
+        some = np.flatnonzero(used >= 0)
+        residues[some] = self._residues.take(made.residues, used[some])
+        return self._new_boxes(queries, residues[places.reshape(-1)], len(boxes))
 
-    def group(self, whole: bool, key: Attribute | None, axes: tuple[Attribute, ...]) -> _Group:
+    def group(self, whole: bool, key: Attribute | None, axes: tuple[Attribute, ...]) -> BoxGroup:
         """The boxes with these axes below this key."""
-        return self._groups[whole, key].setdefault(axes, _Group(axes))
+        return self._groups[whole, key].setdefault(axes, BoxGroup(axes))
+
+    def region_group(self, whole: bool, axes: Axes) -> RegionGroup:
+        """The regions with boxes of these axes."""
+        return self._regions[whole].setdefault(axes, RegionGroup(axes))
 
     def _split(
-        self, alternative: Conjunction, key: InRange | OneOf | None, most: int
-    ) -> tuple[_Sides, list[Atom]]:
-        """The sides that the atoms give to boxes, `most` of them at most, and the atoms left."""
+        self, asked: _Asked, key: InRange | OneOf | None, most: int
+    ) -> tuple[_Sides | None, Left]:
+        """The sides that an alternative gives to boxes, `most` boxes of them at most, and what is
+        left to check. No sides where they contradict each other: it is never true."""
         sides: _Sides = {}
-        residual: list[Atom] = []
-        for atom in alternative.atoms:
+        left, shapes, negated = list[Atom](), list[Shape](), list[bool]()
+        for atom in asked.atoms:
             if atom is key:
                 continue
             if isinstance(atom, InRange):
@@ -288,8 +350,24 @@ class PlanDraft:
                 most //= len(atom.values)
                 sides[atom.attribute] = self._sides_of(atom)
                 continue
-            residual.append(atom)
-        return sides, residual
+            elif isinstance(atom, Inside) and is_shape(atom.region):
+                shapes.append(atom.region)
+                negated.append(True)
+                continue
+            left.append(atom)
+        for region in asked.regions:
+            if not isinstance(region, Box):
+                shapes.append(region)
+                negated.append(False)
+                continue
+            bounds = Range(region.x1, region.x2), Range(region.y1, region.y2)
+            for attribute, side in zip(self._point, bounds, strict=True):
+                [known] = sides.get(attribute, (Range(),))
+                lo, hi = max(known.lo, side.lo), min(known.hi, side.hi)
+                if not lo < hi:
+                    return None, Left()
+                sides[attribute] = (Range(lo, hi),)
+        return sides, Left(tuple(left), tuple(shapes), tuple(negated))
 
     def _sides_of(self, atom: OneOf) -> tuple[Range, ...]:
         if atom.attribute.type is Type.BOOLEAN:
@@ -360,15 +438,12 @@ class PlanDraft:
         self._use.append(np.full(len(ids), use, dtype=np.int64))
         self._queries += len(ids)
 
-    def _new_boxes(self, query: int | Integers, residue: int, count: int) -> Integers:
-        self._query.append(np.broadcast_to(np.asarray(query, dtype=np.int64), (count,)))
-        self._residue.append(np.full(count, residue, dtype=np.int64))
+    def _new_boxes(self, query: int | Integers, residue: int | Integers, count: int) -> Integers:
+        for column, values in ((self._query, query), (self._residue, residue)):
+            column.append(np.broadcast_to(np.asarray(values, dtype=np.int64), (count,)))
         numbers = np.arange(self._boxes, self._boxes + count)
         self._boxes += count
         return numbers
-
-    def _residue_number(self, residue: Residue) -> int:
-        return self._residues.setdefault(residue, len(self._residues)) if residue else -1
 
     def finish(self, version: int, unanswered: pa.Array) -> Plan:
         several = np.zeros(self._queries, dtype=np.bool_)
@@ -376,66 +451,67 @@ class PlanDraft:
         centres = np.full((self._queries if self._centres else 0, 2), np.nan)
         for numbers, points in self._centres:
             centres[numbers] = points
+        query, residue = self._in_order_of_queries()
         return Plan(
             version=version,
             ids=pa.concat_arrays(self._ids) if self._ids else pa.array([], pa.string()),
             parts=tuple(self._parts()),
             dictionaries={a: pa.array(list(c), ARROW[a.type]) for a, c in self._codes.items()},
-            query=_concatenated(self._query, np.int64),
-            residue=_concatenated(self._residue, np.int64),
-            residues=tuple(self._residues),
-            circles=circles_of(self._residues),
+            query=query,
+            residue=residue,
+            residues=self._residues.finish(),
             several=several,
-            since=_concatenated(self._since, np.int64),
-            lifetime=_concatenated(self._lifetime, np.int64),
-            until=_concatenated(self._until, np.int64),
-            accuracy=_concatenated(self._accuracy, np.float64),
-            use=_concatenated(self._use, np.int64),
+            since=concatenated(self._since, np.int64),
+            lifetime=concatenated(self._lifetime, np.int64),
+            until=concatenated(self._until, np.int64),
+            accuracy=concatenated(self._accuracy, np.float64),
+            use=concatenated(self._use, np.int64),
             uses=tuple(self._uses),
             centres=centres,
             unanswered=unanswered,
         )
+
+    def _every_group(self) -> Iterator[BoxGroup]:
+        for groups in self._groups.values():
+            yield from groups.values()
+        for regions in self._regions.values():
+            yield from regions.values()
+
+    def _in_order_of_queries(self) -> tuple[Integers, Integers]:
+        """The query and the residue of each box by its number; boxes are numbered anew where those
+        of one query do not follow each other."""
+        query = concatenated(self._query, np.int64)
+        residue = concatenated(self._residue, np.int64)
+        if (query[1:] >= query[:-1]).all():
+            return query, residue
+        order = np.argsort(query, kind="stable")
+        number = np.empty_like(order)
+        number[order] = np.arange(len(order))
+        for group in self._every_group():
+            group.numbers = [number[mine] for mine in group.numbers]
+        return query[order], residue[order]
 
     def _parts(self) -> Iterator[Part]:
         waiting = {below: list(groups.values()) for below, groups in self._groups.items()}
         for key in dict.fromkeys(key for _, key in self._groups):
             rest = waiting.get((False, key), [])
             for whole, groups in ((True, waiting.get((True, key), [])), (False, rest)):
-                own, others = _divided(groups, whole, key)
+                own, others = divided(groups, whole, key)
                 for group in own:
                     yield self._part(whole, key, [group])
                 # Whole boxes that are few are not worth a pass of their own; below a key a row
                 # meets only its value's, which are as soon compared with both ends of a move.
-                if whole and (key is None or _longest(others) > limits.MANY_WHOLE):
+                if whole and (key is None or longest(others) > limits.MANY_WHOLE):
                     rest += others
                 elif others:
                     yield self._part(whole, key, others)
+        for whole, regions in self._regions.items():
+            if regions:
+                assert self._point
+                yield region_part_of(whole, self._point, list(regions.values()))
 
-    def _part(self, whole: bool, key: Attribute | None, groups: list[_Group]) -> Part:
-        """The boxes of all groups over the union of their axes."""
-        axes = tuple(sorted({axis for group in groups for axis in group.axes}))
-        numbers = np.concatenate([n for group in groups for n in group.numbers])
-        lo, hi = (
-            np.full((len(axes), len(numbers)), -INF),
-            np.full((len(axes), len(numbers)), np.nan),
-        )
-        at = 0
-        for group in groups:
-            places, end = [axes.index(axis) for axis in group.axes], at + len(group)
-            lo[places, at:end], hi[places, at:end] = (
-                np.concatenate(side).T for side in (group.lo, group.hi)
-            )
-            at = end
-        if key is None:
-            starts = np.array([0, len(numbers)], dtype=np.int64)
-            return Part(whole, None, axes, None, starts, lo, hi, numbers)
-        codes = np.concatenate([c for group in groups for c in group.codes])
-        order = np.argsort(codes, kind="stable")
-        found, firsts = np.unique(codes[order], return_index=True)
-        runs = np.full(len(self._codes[key]) + 1, len(found))
-        runs[found] = np.arange(len(found))
-        starts = np.append(firsts, len(numbers)).astype(np.int64)
-        return Part(whole, key, axes, runs, starts, lo[:, order], hi[:, order], numbers[order])
+    def _part(self, whole: bool, key: Attribute | None, groups: list[BoxGroup]) -> Part:
+        return part_of(whole, key, 0 if key is None else len(self._codes[key]), groups)
 
 
 def _key_of(alternative: Conjunction, stream: Stream) -> InRange | OneOf | None:
@@ -456,38 +532,27 @@ def _key_of(alternative: Conjunction, stream: Stream) -> InRange | OneOf | None:
     return found
 
 
-def _divided(
-    groups: list[_Group], whole: bool, key: Attribute | None
-) -> tuple[list[_Group], list[_Group]]:
-    """The groups that are worth a part of their own, the largest, and the others."""
-    many = limits.MANY_WHOLE if whole else limits.MANY if key is None else limits.MANY_BELOW_KEY
-
-    def is_own(group: _Group) -> bool:
-        fit = group.axes if whole else 1 <= len(group.axes) <= limits.MAX_AXES
-        # Without a key all boxes are one run, and a longest run is never longer than all.
-        return bool(fit) and len(group) > many and (key is None or _longest([group]) > many)
-
-    order = sorted(groups, key=len, reverse=True)
-    own = [group for group in order if is_own(group)][: limits.MAX_OWN]
-    return own, [group for group in groups if group not in own]
+def _boxes(
+    codes: Iterable[int], sides: list[tuple[Range, ...]]
+) -> tuple[Integers, Doubles, Doubles]:
+    """All boxes of these sides below these codes: their codes, and their bounds (n, axes)."""
+    below, *ranges = zip(*product(codes, *sides), strict=True)
+    lo, hi = (
+        np.array([[float(bound) for bound in side] for side in sides_of]).reshape(-1, len(below)).T
+        for sides_of in ([[r.lo for r in s] for s in ranges], [[r.hi for r in s] for s in ranges])
+    )
+    return np.array(below), lo, hi
 
 
-def _longest(groups: list[_Group]) -> int:
-    """The most boxes of one key value."""
-    codes = _concatenated((c for group in groups for c in group.codes), np.int64)
-    return int(np.unique(codes, return_counts=True)[1].max(initial=0))
-
-
-def _regions_of(query: Query, atoms: list[Atom]) -> tuple[list[StaticRegion], list[Atom]]:
-    """The regions that hold the whole answer, each once, and the atoms without these regions."""
-    held: list[StaticRegion] = [] if query.region is None else [query.region]  # type: ignore[list-item]
-    others: list[Atom] = []
-    for atom in atoms:
+def _regions_held(alternative: Conjunction) -> tuple[list[StaticRegion], list[Atom]]:
+    """The regions that rows must be inside of, and the atoms without these."""
+    held, others = list[StaticRegion](), list[Atom]()
+    for atom in alternative.atoms:
         if isinstance(atom, Inside) and not atom.negated:
             held.append(atom.region)
         else:
             others.append(atom)
-    return list(dict.fromkeys(held)), others
+    return held, others
 
 
 def _key_values(key: InRange | OneOf) -> tuple[Any, ...]:
@@ -499,36 +564,3 @@ def _widened(values: Range) -> Range:
     return Range(
         float(np.nextafter(float(values.lo), -INF)), float(np.nextafter(float(values.hi), INF))
     )
-
-
-def _bounding_box(region: StaticRegion) -> tuple[Range, Range]:
-    """Float ranges that contain every point of a static region, rounding included."""
-    if isinstance(region, Box):
-        return Range(region.x1, region.x2), Range(region.y1, region.y2)
-    if isinstance(region, Circle):
-        if region.radius * region.radius == INF:
-            return Range(), Range()  # dx*dx <= inf holds everywhere
-        return tuple(_around(c, region.radius) for c in (region.x, region.y))  # type: ignore[return-value]
-    if isinstance(region, Corridor):
-        corners, around = np.concatenate(list(region.paths())), region.reach
-    else:
-        corners, around = np.concatenate(list(region.rings())), 0.0
-    low, high = corners.min(axis=0) - around, corners.max(axis=0) + around
-    return tuple(  # type: ignore[return-value]
-        _padded(float(a), float(b)) for a, b in zip(low, high, strict=True)
-    )
-
-
-def _around(centre: float, radius: float) -> Range:
-    return _padded(centre - radius, centre + radius)
-
-
-def _padded(low: float, high: float) -> Range:
-    """A little more than [low, high]: the region's own test rounds, and squares underflow."""
-    margin = 1e-12 * max(abs(low), abs(high), high - low) + 1e-160
-    return Range(float(np.nextafter(low - margin, -INF)), float(np.nextafter(high + margin, INF)))
-
-
-def _concatenated(pieces: Iterable[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
-    pieces = list(pieces)
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=kind)
