@@ -145,4 +145,6 @@ def _shrunk_circles(regions: RegionColumns, side: Doubles) -> RegionColumns:
     radius = coordinates[places, 0]
     smaller = radius * side[circles]
     coordinates[places, 0] = np.where(smaller > 0, smaller, radius)
-    return regions._replace(coordinates=coordinates)
+    # Its length is that of the regions, so a copy by `_replace` is refused.
+    forms, begins, chains, _, reach = regions
+    return RegionColumns(forms, begins, chains, coordinates, reach)
