@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ from watchline.matching import (
     RegionPart,
     Residues,
     access_path,
+    is_region,
     is_static,
     keys_of,
     likely_plan,
@@ -40,6 +41,7 @@ from watchline.model import (
     TRUE,
     Attribute,
     Emit,
+    Inside,
     OneOf,
     Query,
     Stream,
@@ -263,9 +265,19 @@ def _count(number: int, of: str) -> str:
 def _checked(residues: Residues, numbers: Iterable[int], query: Query) -> Iterable[str]:
     for number in numbers:
         atoms = map(repr, residues.atoms_of(number))
-        region = [repr(query.region)] if residues.count_of(number) else []
-        text = " AND ".join([*atoms, *region])
+        text = " AND ".join([*atoms, *_regions_left(residues, number, query)])
         yield f"  then        {shortened(text, SHOWN)}, on candidates"
+
+
+def _regions_left(residues: Residues, number: int, query: Query) -> Iterator[str]:
+    """The regions of a residue, which are some of its query."""
+    inside = [a.region for c in query.where for a in c.atoms if isinstance(a, Inside)]
+    known = [region for region in (query.region, *inside) if region is not None]
+    for column, negated in residues.regions_of(number):
+        for region in known:
+            if is_region(column, region):  # type: ignore[arg-type]
+                yield ("NOT " if negated else "") + repr(region)
+                break
 
 
 def _place(part: Part, places: Integers, emit: Emit, scale: Scale) -> list[str]:

@@ -5,6 +5,8 @@ plan.py     a plan: boxes by key and axes, regions, and residues for refinement
 residues.py what is left to check on candidates
 shapes.py   regions of queries -> columns of the index of regions
 planner.py  queries -> plan
+draft.py    a plan in the making
+alternatives.py  keys, sides and regions of an alternative
 groups.py   boxes and regions that ask about the same axes -> parts
 joined.py   a plan of some queries of other plans
 search.py   rows -> candidates of each part, through its indexes
@@ -45,6 +47,7 @@ from watchline.matching.search import (
     index_over,
     of_each_run,
 )
+from watchline.matching.shapes import is_region
 
 __all__ = [
     "NEVER",
@@ -70,6 +73,7 @@ __all__ = [
     "index_over",
     "is_among",
     "is_exact",
+    "is_region",
     "is_static",
     "joined",
     "keys_of",

@@ -13,8 +13,8 @@ import numpy as np
 
 from watchline.catalog import all_ids
 from watchline.kernels.arrays import Integers, Mask
+from watchline.matching.draft import KeyedBoxes, PlanDraft
 from watchline.matching.plan import Part, Plan, RegionPart
-from watchline.matching.planner import KeyedBoxes, PlanDraft
 from watchline.model import Attribute, Emit, Stream, Type
 
 

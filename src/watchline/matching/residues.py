@@ -45,9 +45,10 @@ class Residues:
         """The atoms of a residue."""
         return self.atoms[self.kinds[residue]]
 
-    def count_of(self, residue: int) -> int:
-        """How many regions a residue has."""
-        return int(self.begins[residue + 1] - self.begins[residue])
+    def regions_of(self, residue: int) -> list[tuple[RegionColumns, bool]]:
+        """The regions of a residue, each as columns, and whether it is negated."""
+        places = range(self.begins[residue], self.begins[residue + 1])
+        return [(self.regions.taken(np.array([k])), bool(self.negated[k])) for k in places]
 
     @cached_property
     def _have_atoms(self) -> Mask:

@@ -65,6 +65,14 @@ def _chains_of(shape: Shape) -> tuple[int, list[list[bytes]]]:
     return POLYGON, [[ring, ring[:_VERTEX]] for ring in rings]
 
 
+def is_region(columns: RegionColumns, region: Shape) -> bool:
+    """Whether these columns are those of the region."""
+    if not is_shape(region):
+        return False
+    other = shape_columns([region])
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(columns, other, strict=True))
+
+
 def columns_of(regions: Regions) -> RegionColumns:
     """Regions as columns, if they are none yet."""
     return regions if isinstance(regions, RegionColumns) else shape_columns(regions)

@@ -99,11 +99,11 @@ def _shrunk(made: Plan, side: Doubles, stream: Stream) -> Plan:
     """Each region with so much of its width and height."""
     of_box = side[made.query]
     residues = made.residues
-    # A residue that has regions is one query's. To shrink what others are outside of would add to
-    # their answers.
-    of_residue = np.ones(len(residues))
+    # Of queries that share a residue none has less than it may have. To shrink what rows must be
+    # outside of would add to answers.
+    of_residue = np.zeros(len(residues))
     left = np.flatnonzero(made.residue >= 0)
-    of_residue[made.residue[left]] = of_box[left]
+    np.maximum.at(of_residue, made.residue[left], of_box[left])
     of_region = np.repeat(of_residue, np.diff(residues.begins))
     of_region[residues.negated] = 1.0
     residues = replace(residues, regions=_shrunk_circles(residues.regions, of_region))
