@@ -187,6 +187,19 @@ def test_circles_so_small_that_squares_vanish() -> None:
     by.compare(index, held, points)
 
 
+def test_a_circle_whose_square_is_infinite_holds_everything() -> None:
+    held: by.Held = {
+        0: ("circle", -3.0, -3.0, 1e200), 1: ("circle", 1e308, 0.0, 1e154),
+        2: ("polygon", [[(-1e300, -1e300), (1e300, -1e300), (1e300, 1e300)]]),
+    }  # fmt: skip
+    index = by.index_of(held)
+    sides = [0.0, -3.0, 1e300, -1e300, 1.7e308, 1e200, 1e154, 1e308]
+    points = np.array([(x, y) for x in sides for y in sides])
+    by.compare(index, held, points)
+    assert (np.diff(index.stab(points).offsets) >= 1).all()
+    by.compare_moves(index, held, points, points[::-1])
+
+
 # --- exactly
 
 
