@@ -246,16 +246,37 @@ ESTIMATED = f"  estimated   from 500 of {MANY:,} queries"
     [
         "INSIDE POLYGON 'POLYGON (({a} {b}, {c} {b}, {c} {d}, {a} {b}))'",
         "INSIDE CIRCLE ({a}, {b}, 0.5)",
-        "WHERE x > y INSIDE ({a}, {b}, {c}, {d})",
     ],
 )
 def test_a_fence_among_very_many_is_explained_from_a_sample(
     clause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    planned, stands, decided, estimated = explained(among_many(clause), "q77", monkeypatch)
+    assert planned == "  planned as  a region over x, y"
+    assert stands == f"  stands in   cells of regions with about {MANY:,} others"
+    assert re.fullmatch(r"  decided by  the cells of both ends, about \d+ ns a move", decided)
+    assert estimated == ESTIMATED
+
+
+@pytest.mark.parametrize(
+    ("clause", "box"),
+    [
+        ("WHERE x > y INSIDE ({a}, {b}, {c}, {d})", "a box over x, y"),
+        ("WHERE x > y INSIDE CIRCLE ({a}, {b}, 0.5)", "a region over x, y"),
+        (
+            "WHERE speed > 5 AND x > y INSIDE CIRCLE ({a}, {b}, 0.5)",
+            "a region over x, y, and a box over speed",
+        ),
+    ],
+)
+def test_what_is_checked_among_very_many_is_explained(
+    clause: str, box: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planned, then, stands, decided, estimated = explained(among_many(clause), "q77", monkeypatch)
-    assert planned == "  planned as  a box over x, y"
+    assert planned == f"  planned as  {box}"
     assert then.endswith(", on candidates")
-    assert stands == f"  stands in   ces of 2 dimensions with about {MANY:,} others"
+    index = "ces of 2 dimensions" if "region" not in box else "cells of regions"
+    assert stands == f"  stands in   {index} with about {MANY:,} others"
     assert re.fullmatch(
         r"  decided by  two stabs and their difference, about \d+ ns a move", decided
     )

@@ -27,6 +27,7 @@ from bench.common.report import (
     spread,
     table,
 )
+from bench.regions.engines import engines
 from bench.regions.world import Setting, crowds, even, settings
 from watchline.kernels.arrays import Doubles
 
@@ -228,5 +229,5 @@ def updates(quick: bool) -> Iterator[str]:
 
 PARTS = {
     "stabs": plain(stabs), "many": plain(many), "changes": plain(changes),
-    "updates": plain(updates),
+    "updates": plain(updates), "engines": plain(engines),
 }  # fmt: skip

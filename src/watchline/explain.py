@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +28,10 @@ from watchline.kernels.arrays import Integers
 from watchline.matching import (
     Part,
     Plan,
-    Residue,
+    RegionPart,
+    Residues,
     access_path,
+    is_region,
     is_static,
     keys_of,
     likely_plan,
@@ -39,6 +41,7 @@ from watchline.model import (
     TRUE,
     Attribute,
     Emit,
+    Inside,
     OneOf,
     Query,
     Stream,
@@ -162,7 +165,7 @@ def _select_planner(queries: Queries, stream: Stream, emit: Emit) -> PlanLines:
     if are_few(queries):
         made, undecided = plan_and_rest(queries, stream, emit)
         others = moving(undecided, stream)
-        return lambda query_id: _plan_lines(made, others, emit, stream, query_id, Scale())
+        return lambda query_id: _plan_lines(made, others, emit, stream, queries[query_id], Scale())
     return lambda query_id: _likely_lines(queries, stream, emit, query_id)
 
 
@@ -173,7 +176,8 @@ def _likely_lines(queries: Queries, stream: Stream, emit: Emit, query_id: str) -
     known = Queries(queries.version, own, queries.blocks)
     made, undecided = likely_plan(sample.queries, sample.times, known, stream, emit)
     scale = Scale(sample.times, exact=False)
-    lines = _plan_lines(made, moving(undecided, stream), emit, stream, query_id, scale)
+    query = queries[query_id]
+    lines = _plan_lines(made, moving(undecided, stream), emit, stream, query, scale)
     return [*lines, estimated(sample.queries, queries)]
 
 
@@ -183,19 +187,19 @@ def estimated(sample: Queries, queries: Queries) -> str:
 
 
 def _plan_lines(
-    made: Plan, others: Moving, emit: Emit, stream: Stream, query_id: str, scale: Scale
+    made: Plan, others: Moving, emit: Emit, stream: Stream, query: Query, scale: Scale
 ) -> list[str]:
-    line = pc.index(others.ids, query_id).as_py()
+    line = pc.index(others.ids, query.id).as_py()
     if line >= 0:
         return _moving(others, line, stream, scale)
-    boxes = np.flatnonzero(made.query == pc.index(made.ids, query_id).as_py())
+    boxes = np.flatnonzero(made.query == pc.index(made.ids, query.id).as_py())
     lines = []
     for part in made.parts:
         places = np.flatnonzero(np.isin(part.numbers, boxes))
         if len(places):
             lines.append(f"  planned as  {_boxes(part, places, made, scale)}")
             residues = np.unique(made.residue[part.numbers[places]])
-            lines += _checked(made.residues[r] for r in residues if r >= 0)
+            lines += _checked(made.residues, residues[residues >= 0].tolist(), query)
             lines += _place(part, places, emit, scale)
     return lines
 
@@ -236,6 +240,10 @@ def _boxes(part: Part, places: Integers, made: Plan, scale: Scale) -> str:
     asked = np.flatnonzero((~np.isnan(part.hi[:, places])).any(axis=1))
     axes = [_axis(part.axes[k]) for k in asked]
     count = "a box" if len(places) == 1 else f"{len(places):,} boxes"
+    if isinstance(part, RegionPart):
+        besides = f", and {count} over {', '.join(axes)}" if axes else ""
+        regions = "a region" if len(places) == 1 else f"{len(places):,} regions"
+        return f"{regions} over {', '.join(map(repr, part.point))}{besides}"
     hold = "holds" if len(places) == 1 else "hold"
     text = f"{count} over {', '.join(axes)}" if axes else f"{count} that {hold} every row"
     if part.key is None:
@@ -254,12 +262,22 @@ def _count(number: int, of: str) -> str:
     return f"{number:,} {of}" if number == 1 else f"{number:,} {of}s"
 
 
-def _checked(residues: Iterable[Residue]) -> Iterable[str]:
-    for residue in residues:
-        atoms = map(repr, residue.atoms)
-        region = [] if residue.region is None else [repr(residue.region)]
-        text = " AND ".join([*atoms, *region])
+def _checked(residues: Residues, numbers: Iterable[int], query: Query) -> Iterable[str]:
+    for number in numbers:
+        atoms = map(repr, residues.atoms_of(number))
+        text = " AND ".join([*atoms, *_regions_left(residues, number, query)])
         yield f"  then        {shortened(text, SHOWN)}, on candidates"
+
+
+def _regions_left(residues: Residues, number: int, query: Query) -> Iterator[str]:
+    """The regions of a residue, which are some of its query."""
+    inside = [a.region for c in query.where for a in c.atoms if isinstance(a, Inside)]
+    known = [region for region in (query.region, *inside) if region is not None]
+    for column, negated in residues.regions_of(number):
+        for region in known:
+            if is_region(column, region):  # type: ignore[arg-type]
+                yield ("NOT " if negated else "") + repr(region)
+                break
 
 
 def _place(part: Part, places: Integers, emit: Emit, scale: Scale) -> list[str]:
@@ -267,12 +285,14 @@ def _place(part: Part, places: Integers, emit: Emit, scale: Scale) -> list[str]:
     runs = np.unique(np.searchsorted(part.starts, places, side="right") - 1)
     run = int(runs[np.argmax(part.starts[runs + 1] - part.starts[runs])])
     size = int(part.starts[run + 1] - part.starts[run])
-    if part.whole and run in bordered_runs(part):
+    if part.whole and run in bordered_runs(part) and not isinstance(part, RegionPart):
         return _bordered(part, run, _among(part, size, scale))
     kind, cost = access_path(part, run)
     lines = [f"  stands in   {kind}{_among(part, size, scale)}"]
     if emit is Emit.MATCHES:
         return [*lines, f"  found by    one search, about {cost:,.0f} ns a row"]
+    if isinstance(part, RegionPart) and part.whole:
+        return [*lines, f"  decided by  the cells of both ends, about {2 * cost:,.0f} ns a move"]
     if part.whole:
         return [*lines, f"  decided by  comparing both rows of a move, about {2 * cost:,.0f} ns"]
     return [
@@ -301,6 +321,8 @@ def _bordered(part: Part, run: int, among: str) -> list[str]:
 
 
 def _among(part: Part, size: int, scale: Scale) -> str:
+    if isinstance(part, RegionPart):
+        return f" with {scale.count(size - 1, 'other region', 'others')}"
     others = scale.count(size - 1, "other box", "others")
     of_its_value = "" if part.key is None else " of its value"
     return f" of {_count(len(part.axes), 'dimension')} with {others}{of_its_value}"

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from watchline.catalog import Catalog, Queries
 from watchline.joining import Joiner
 from watchline.kernels.arrays import Doubles
-from watchline.matching import PairMatcher, Part, Plan, prepare
+from watchline.matching import PairMatcher, Part, Plan, RegionPart, prepare
 from watchline.model import Attribute, Keep, Query, Stream, Type
 from watchline.proximity import Moving
 from watchline.rows import row_schema, shards_of, times_of
@@ -204,7 +204,8 @@ def drawn(made: Plan, stream: Stream, count: int = ROWS, moving: Moving | None =
             rows = _with(rows, name, known[:, axis])
     for part in made.parts:
         if part.lo.shape[1]:
-            rows = _within(rows, part, made, rng)
+            boxes = part.around() if isinstance(part, RegionPart) else part
+            rows = _within(rows, boxes, made, rng)
     return rows
 
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import watchline as wl
+from tests import reference
 from tests.support import regions as by
 from tests.support.effort import examples, seeds
 from tests.support.unjitted import as_plain_python
@@ -186,6 +187,19 @@ def test_circles_so_small_that_squares_vanish() -> None:
     by.compare(index, held, points)
 
 
+def test_a_circle_whose_square_is_infinite_holds_everything() -> None:
+    held: by.Held = {
+        0: ("circle", -3.0, -3.0, 1e200), 1: ("circle", 1e308, 0.0, 1e154),
+        2: ("polygon", [[(-1e300, -1e300), (1e300, -1e300), (1e300, 1e300)]]),
+    }  # fmt: skip
+    index = by.index_of(held)
+    sides = [0.0, -3.0, 1e300, -1e300, 1.7e308, 1e200, 1e154, 1e308]
+    points = np.array([(x, y) for x in sides for y in sides])
+    by.compare(index, held, points)
+    assert (np.diff(index.stab(points).offsets) >= 1).all()
+    by.compare_moves(index, held, points, points[::-1])
+
+
 # --- exactly
 
 
@@ -316,6 +330,23 @@ def test_many_whole_regions_at_a_place() -> None:
     ).tolist()
     moves = index.changes(points[:-1], points[1:])
     assert len(moves) == (inside.all(axis=1)[:-1] ^ inside.all(axis=1)[1:]).sum()
+
+
+def test_regions_at_the_same_place() -> None:
+    """No grid takes their borders apart, so none is made that only costs memory."""
+    same = shapely.Polygon([(0, 0), (3, 1), (2, 4)])
+    way = np.random.default_rng(2).normal(0, 1e-3, (60, 2))
+    line = shapely.LineString(way)
+    shapes = [*[same] * 1_000, *[shapely.Point(1, 1)] * 500, *[line] * 50]
+    radius = np.array([0.5 if each.geom_type == "Point" else np.nan for each in shapes])
+    within = np.array([0.7 if each.geom_type == "LineString" else np.nan for each in shapes])
+    index = wl.index.build_regions(shapes, radius=radius, within=within)
+    assert index.cells_nbytes < 5e6
+    points = [(2.3, 3), (1.2, 1), (0.1, 0.1), (0, 0), (9, 9), (0.7, 0.0), (1.5, 1.0), (1.0, 2.0)]
+    ring = ("polygon", [[(0, 0), (3, 1), (2, 4)]])
+    kinds = (ring, 1_000), (("circle", 1, 1, 0.5), 500), (("corridor", [way.tolist()], 0.7), 50)
+    expected = [sum(n for of, n in kinds if reference.inside(of, x, y)) for x, y in points]
+    assert np.diff(index.stab(points).offsets).tolist() == expected
 
 
 def test_skewed_regions_are_cut_up_where_they_are() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
-from watchline.matching import PairMatcher, Plan, plan, prepare
+from watchline.matching import PairMatcher, Plan, RegionPart, plan, prepare
+from watchline.matching.draft import PlanDraft
 from watchline.matching.limits import MANY, MANY_BELOW_KEY
-from watchline.matching.planner import PlanDraft
 from watchline.matching.search import SearchRows
-from watchline.model import Circle, Compare, InRange
+from watchline.matching.shapes import shape_columns
+from watchline.model import TRUE, Circle, Compare, Conjunction, InRange, OneOf, Range
 from watchline.rows.columns import Columns
 
 CARS = (
@@ -48,7 +49,7 @@ def test_queries_about_the_same_attributes_share_a_part() -> None:
     assert shape(made) == [(None, ["price", "volume"], 3), ("symbol", ["price"], 4)]
     assert len(made) == 5
     assert made.several.tolist() == [False, True, False, False, False]
-    assert not made.residues
+    assert len(made.residues) == 0
 
 
 def test_the_object_id_is_a_key_also_as_a_number() -> None:
@@ -56,7 +57,7 @@ def test_the_object_id_is_a_key_also_as_a_number() -> None:
     assert shape(made) == [("id", ["kind"], 1)]
     known = {a.name: values.to_pylist() for a, values in made.dictionaries.items()}
     assert known == {"id": [17], "kind": ["taxi"]}
-    assert not made.residues
+    assert len(made.residues) == 0
 
 
 def test_what_is_left_for_refinement() -> None:
@@ -68,20 +69,75 @@ def test_what_is_left_for_refinement() -> None:
         "cars WHERE x > y AND x < 1 EMIT MATCHES",
         "cars WHERE y > 3 AND x < y EMIT MATCHES",
     )
-    assert shape(made) == [(None, ["id", "x", "y"], 5)]
-    looked = ~np.isnan(made.parts[0].hi)
-    assert looked.T.tolist() == [
-        [False, True, True],
-        [False, True, True],
-        [True, False, False],
-        [False, True, False],
-        [False, False, True],
-    ]
-    kinds = [([type(a) for a in r.atoms], type(r.region)) for r in made.residues]
-    assert kinds[0] == kinds[1] == ([Compare], Circle)
-    assert kinds[2][0] == [InRange]
-    # x > y and x < y are two residues; the same comparison of two queries would be one.
-    assert len(made.residues) == 5
+    assert shape(made) == [(None, ["id", "x", "y"], 3), (None, [], 2)]
+    boxes, regions = made.parts
+    looked = ~np.isnan(boxes.hi)
+    assert looked.T.tolist() == [[True, False, False], [False, True, False], [False, False, True]]
+    assert isinstance(regions, RegionPart)
+    assert len(regions.regions) == 2
+    # x > y and x < y are two residues; the same comparison of several queries is one.
+    assert made.residue.tolist() == [0, 0, 1, 0, 2]
+    kinds = [[type(atom) for atom in made.residues.atoms_of(r)] for r in range(3)]
+    assert kinds == [[Compare], [InRange], [Compare]]
+    assert len(made.residues) == 3
+
+
+def test_a_region_below_a_key_is_left_to_check() -> None:
+    made = planned(
+        "cars",
+        "cars WHERE kind IN ('taxi', 'bus') AND x < 1 INSIDE CIRCLE (0, 0, 2) EMIT MATCHES",
+        "cars WHERE kind = 'bus' AND x > 5 INSIDE CIRCLE (0, 0, 2) EMIT MATCHES",
+    )
+    # The second excludes its own region.
+    assert shape(made) == [("kind", ["x", "y"], 2)]
+    [part] = made.parts
+    assert part.hi[0].tolist() == [1.0, 1.0]
+    assert (part.hi[1] > 2).all()
+    assert (part.hi[1] < 2.000001).all()
+    assert [len(made.residues.regions_of(r)) for r in range(len(made.residues))] == [1]
+    assert made.residue.tolist() == [0, 0]
+
+
+def test_ranges_and_single_values_stand_beside_a_region() -> None:
+    made = planned(
+        "cars",
+        "cars WHERE x < 1 AND id > 4 INSIDE CIRCLE (0, 0, 2) EMIT MATCHES",
+        "cars INSIDE POLYGON 'POLYGON ((0 0, 1 0, 1 1, 0 0))' EMIT MATCHES",
+    )
+    [part] = made.parts
+    assert isinstance(part, RegionPart)
+    assert [axis.name for axis in part.axes] == ["id", "x"]
+    assert np.isnan(part.hi[:, 1]).all()
+    assert not np.isnan(part.hi[:, 0]).any()
+    assert made.residue.tolist() == [-1, -1]
+
+
+def test_a_block_of_regions_is_as_many_queries() -> None:
+    catalog = Catalog.of([TICKS, CARS])
+    stream = catalog.stream("cars")
+    columns = shape_columns([Circle(0, 0, 1), Circle(5, 5, 1), Circle(9, 9, 2)])
+    kind, x, y = (stream.attribute(name) for name in ("kind", "x", "y"))
+    for where, parts in (
+        ((TRUE,), [True]),
+        ((Conjunction((OneOf(kind, ("taxi",)),)),), [False]),
+        (
+            (Conjunction((InRange(x, Range(0, 100)),)), Conjunction((OneOf(kind, ("a", "b")),))),
+            [0, 0],
+        ),
+        ((Conjunction((Compare(x, y, 1),)),), [False]),
+    ):
+        draft = PlanDraft(stream, apart=True)
+        ids = pa.array(["a", "b", "c"])
+        draft.add_region_block(ids, 7, columns, where)
+        made = draft.finish(7, pa.array([], pa.string()))
+        assert [part.whole for part in made.parts] == parts
+        assert made.ids.to_pylist() == ["a", "b", "c"]
+        assert made.since.tolist() == [7, 7, 7]
+        assert (np.diff(made.query) >= 0).all()
+        of = np.concatenate([made.query[part.numbers] for part in made.parts])
+        assert np.bincount(of).tolist() == [3 if len(where) > 1 else 1] * 3
+        assert made.several.tolist() == [len(where) > 1] * 3
+        assert made.uses[0] >= {"x", "y"}
 
 
 def test_a_row_meets_the_alerts_of_its_own_symbol() -> None:

@@ -35,11 +35,19 @@ from watchline.index.base import checked_points as checked_points
 from watchline.index.base import whole_numbers as whole_numbers
 from watchline.index.cells import HUGEST as HUGEST
 from watchline.index.cells import TINIEST as TINIEST
+from watchline.index.regions import CIRCLE as CIRCLE
+from watchline.index.regions import CORRIDOR as CORRIDOR
+from watchline.index.regions import POLYGON as POLYGON
 from watchline.index.regions import RegionColumns as RegionColumns
 from watchline.index.regions import RegionIndex as RegionIndex
 from watchline.index.regions import RegionsRead as RegionsRead
 from watchline.index.regions import build_regions as _build_regions
+from watchline.index.regions import extent_of as extent_of
+from watchline.index.regions import joined_columns as joined_columns
 from watchline.index.regions import read_regions as read_regions
+from watchline.index.regions import region_cost as region_cost
+from watchline.index.regions import region_holds as region_holds
+from watchline.index.regions import runs as runs
 from watchline.index.regions import shapes_of_arrow as shapes_of_arrow
 from watchline.index.result import Matches
 from watchline.index.result import search as search

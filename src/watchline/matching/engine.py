@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Union
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.catalog import Catalog, Commit, Queries
-from watchline.evaluate import contains, holds
 from watchline.kernels.arrays import Integers, Mask
 from watchline.matching.joined import joined
 from watchline.matching.layers import Layer, LayeredPlan, PlanSource
-from watchline.matching.plan import NEVER, Plan, Residue
+from watchline.matching.plan import NEVER, Part, Plan, RegionPart, point_of
 from watchline.matching.planner import plan
-from watchline.matching.search import PartSearch, SearchRows
-from watchline.model import Circle, Conjunction, Emit, Stream
+from watchline.matching.search import PartSearch, RegionSearch, SearchRows
+from watchline.model import Emit, Stream
 from watchline.rows import Columns, taken
 
 # Following more commits than this one by one costs more than building anew.
@@ -46,18 +44,26 @@ class MatchPairs:
         return MatchPairs(self.rows[start : start + length], self.ids.slice(start, length))
 
 
+Search = Union[PartSearch, RegionSearch]
+
+
+def search_over(part: Part) -> Search:
+    """The search of a part, with its indexes."""
+    return RegionSearch.over(part) if isinstance(part, RegionPart) else PartSearch.over(part)
+
+
 @dataclass(frozen=True)
 class PreparedPlan:
     """A plan and the indexes over its parts. Nothing in it changes."""
 
     stream: Stream
     plan: Plan
-    searches: tuple[PartSearch, ...]
+    searches: tuple[Search, ...]
 
     @staticmethod
     def of(made: Plan, stream: Stream) -> PreparedPlan:
         """Build the indexes of a plan."""
-        return PreparedPlan(stream, made, tuple(PartSearch.over(part) for part in made.parts))
+        return PreparedPlan(stream, made, tuple(map(search_over, made.parts)))
 
 
 def prepare(queries: Queries, stream: Stream) -> PreparedPlan:
@@ -72,7 +78,7 @@ def join(pieces: Sequence[tuple[PreparedPlan, Integers]], stream: Stream) -> Pre
 
 
 def match(
-    prepared: PreparedPlan, columns: Columns, searches: Iterable[PartSearch]
+    prepared: PreparedPlan, columns: Columns, searches: Iterable[Search]
 ) -> tuple[Integers, Integers]:
     """Rows and the numbers of the queries that they satisfy, by these parts of the plan."""
     made = prepared.plan
@@ -83,8 +89,9 @@ def match(
     else:
         rows = np.concatenate([np.empty(0, np.int64), *(r for r, _ in hits)])
         boxes = np.concatenate([np.empty(0, np.int64), *(b for _, b in hits)])
-    if made.residues:
-        kept = _refine(made, rows, boxes, columns, prepared.stream)
+    if len(made.residues):
+        point = point_of(prepared.stream)
+        kept = made.residues.hold(made.residue[boxes], rows, columns, point)
         rows, boxes = rows[kept], boxes[kept]
     queries = made.query[boxes]
     return _once(rows, queries, made.several) if made.has_several else (rows, queries)
@@ -179,50 +186,6 @@ def _is_before(ends: Integers, rows: Integers, columns: Columns, stream: Stream)
     times = columns.values(time).astype(np.int64, copy=False)[rows]
     before: Mask = (ends == NEVER) | ((times < ends) & columns.present(time)[rows])
     return before
-
-
-def _refine(made: Plan, rows: Integers, boxes: Integers, columns: Columns, stream: Stream) -> Mask:
-    """Which candidates also pass their residue; candidates of one residue are checked together."""
-    kept = np.ones(len(rows), dtype=np.bool_)
-    residues = made.residue[boxes]
-    waiting = np.flatnonzero(residues >= 0)
-    if not len(waiting):
-        return kept
-    waiting = waiting[np.argsort(residues[waiting], kind="stable")]
-    numbers = residues[waiting]
-    kept[waiting] = _in_circles(made.circles[numbers], rows[waiting], columns, stream)
-    bounds = np.flatnonzero(np.diff(numbers, prepend=-1, append=-1))
-    for start, end in pairwise(bounds):
-        residue = made.residues[numbers[start]]
-        if residue.atoms or not isinstance(residue.region, Circle):
-            pairs = waiting[start:end]
-            kept[pairs] &= _passes(residue, columns.take(rows[pairs]), stream)
-    return kept
-
-
-def _in_circles(
-    circles: npt.NDArray[np.float64], rows: Integers, columns: Columns, stream: Stream
-) -> Mask:
-    """The circles of all candidates in one pass; where there is none (NaN), nothing is asked."""
-    mask = np.ones(len(rows), dtype=np.bool_)
-    asked = np.flatnonzero(~np.isnan(circles[:, 2]))
-    if len(asked):
-        assert stream.point is not None
-        cx, cy, radius = circles[asked].T
-        x, y = (columns.values(stream.attribute(name))[rows[asked]] for name in stream.point)
-        with np.errstate(over="ignore"):
-            dx, dy = x - cx, y - cy
-            mask[asked] = dx * dx + dy * dy <= radius * radius
-    return mask
-
-
-def _passes(residue: Residue, columns: Columns, stream: Stream) -> Mask:
-    mask = holds((Conjunction(residue.atoms),), columns)
-    if residue.region is not None:
-        assert stream.point is not None
-        x, y = (columns.values(stream.attribute(name)) for name in stream.point)
-        mask &= contains(residue.region, x, y)  # type: ignore[arg-type]
-    return mask
 
 
 def _once(rows: Integers, queries: Integers, several: Mask) -> tuple[Integers, Integers]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from watchline.catalog import all_ids
 from watchline.kernels.arrays import Integers, Mask
-from watchline.matching.plan import Part, Plan
-from watchline.matching.planner import KeyedBoxes, PlanDraft
+from watchline.matching.draft import KeyedBoxes, PlanDraft
+from watchline.matching.plan import Part, Plan, RegionPart
 from watchline.model import Attribute, Emit, Stream, Type
 
 
@@ -39,14 +39,23 @@ def _take(draft: PlanDraft, made: Plan, numbers: Integers) -> None:
         chosen = np.flatnonzero(part_of == number)
         part = made.parts[number]
         places = made.places.place[boxes[chosen]].astype(np.int64)
-        for key, axes, group in _groups(draft, made, part, places, fresh[chosen], single[chosen]):
+        groups = _groups(draft, made, part, places, fresh[chosen], single[chosen])
+        if isinstance(part, RegionPart):
+            for (whole, _), axes, group, mine in groups:
+                # Where a region has a box besides, it does not decide its query alone.
+                regions = draft.region_group(whole and not axes, axes)
+                regions.add(*group)
+                regions.shapes.add(part.regions.taken(places[mine]))
+            continue
+        for key, axes, group, _ in groups:
             draft.group(*key, axes).add(*group)
 
 
 def _groups(
     draft: PlanDraft, made: Plan, part: Part, places: Integers, numbers: Integers, single: Mask
-) -> Iterator[tuple[tuple[bool, Attribute | None], tuple[Attribute, ...], KeyedBoxes]]:
-    """The boxes of a part by the axes that they look at, and whether they are whole."""
+) -> Iterator[tuple[tuple[bool, Attribute | None], tuple[Attribute, ...], KeyedBoxes, Integers]]:
+    """The boxes of a part by the axes that they look at, and whether they are whole; and the places
+    of those of a group among these."""
     lo, hi = part.lo[:, places], part.hi[:, places]
     looks = ~np.isnan(hi)
     codes = np.full(len(places), -1)
@@ -63,7 +72,8 @@ def _groups(
         asked = np.flatnonzero(pattern[:-1])
         axes = tuple(part.axes[k] for k in asked)
         low, high = (side[np.ix_(asked, mine)].T for side in (lo, hi))
-        yield (bool(pattern[-1]), part.key), axes, KeyedBoxes(codes[mine], low, high, numbers[mine])
+        boxes = KeyedBoxes(codes[mine], low, high, numbers[mine])
+        yield (bool(pattern[-1]), part.key), axes, boxes, mine
 
 
 def _coded(draft: PlanDraft, made: Plan, attribute: Attribute, codes: Integers) -> Integers:

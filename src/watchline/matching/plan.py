@@ -12,9 +12,15 @@ Boxes that ask about the same one or two attributes, if they are many, have a pa
 these there are the fastest indexes. All others below a key share one part over all axes that any of
 them asks about. A box does not look at the other axes; there its upper bound is NaN.
 
-What boxes cannot decide is the conjunction's *residue*, checked on candidates only: large sets, IS
-NULL, two attributes compared, regions, integers beyond 2^53. A region that holds the whole answer
-also gives its bounding box to the axes. Residues that are alike are kept once.
+Regions that are no boxes, without a key, have parts of their own: an index of regions decides them
+exactly, and the box of the other ranges is compared on its candidates. Below a key a region gives
+its bounding box to the axes, and is left to check.
+
+Of several regions one drives, and the others are left to check, and so are those that rows must be
+outside of.
+
+What neither boxes nor regions decide is the conjunction's *residue*, checked on candidates only:
+large sets, IS NULL, two attributes compared, other regions, integers beyond 2^53.
 
 A query that a row alone does not decide has a number in the plan, and no boxes: another engine
 answers it.
@@ -22,7 +28,6 @@ answers it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -31,25 +36,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from watchline.index import CIRCLE, RegionColumns, extent_of
 from watchline.kernels.arrays import Doubles, Integers, Small
-from watchline.model import INF, Atom, Attribute, Circle, Query, Range, StaticRegion
+from watchline.matching.residues import Residues
+from watchline.model import INF, Attribute, Query, Range, Stream
 from watchline.rows import ValueIndex
 
 # Below this, float64 holds every integer, and rounding a larger row value cannot cross a bound.
 EXACT = 2**53
 # The moment at which queries end that have no end.
 NEVER = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Residue:
-    """What is left to check on a candidate: atoms, and a region over the stream's point."""
-
-    atoms: tuple[Atom, ...] = ()
-    region: StaticRegion | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.atoms) or self.region is not None
 
 
 @dataclass(frozen=True)
@@ -79,6 +75,46 @@ class Part:
         return np.flatnonzero(self.runs[:-1] < len(self.starts) - 1)
 
 
+@dataclass(frozen=True)
+class RegionPart(Part):
+    """Regions that are no boxes, each with the box that a row must be in besides.
+
+    Region j is the one of box j, over the attributes `point`. There is no key. The boxes of a
+    `whole` part have no axes: each region is all of its query.
+    """
+
+    point: tuple[Attribute, Attribute]
+    regions: RegionColumns
+
+    def around(self) -> Part:
+        """The boxes, narrowed to those around the regions."""
+        axes = tuple(sorted({*self.axes, *self.point}))
+        shape = len(axes), len(self.numbers)
+        lo, hi = np.full(shape, -INF), np.full(shape, np.nan)
+        places = [axes.index(axis) for axis in self.axes]
+        lo[places], hi[places] = self.lo, self.hi
+        low, high = bounding_boxes(self.regions)
+        for k, axis in enumerate(self.point):
+            at = axes.index(axis)
+            lo[at], hi[at] = np.maximum(lo[at], low[k]), np.fmin(hi[at], high[k])
+        return Part(self.whole, None, axes, None, self.starts, lo, hi, self.numbers)
+
+
+def bounding_boxes(regions: RegionColumns) -> tuple[Doubles, Doubles]:
+    """Bounds (2, n) of x and y that hold all points of each region, however its formula rounds."""
+    extents = extent_of(*regions).T
+    low, high = extents[:2], extents[2:]
+    # A little more than the extents: formulas round, and squares underflow.
+    with np.errstate(over="ignore"):
+        size = np.maximum(np.maximum(np.abs(low), np.abs(high)), high - low)
+        margin = 1e-12 * size + 1e-160
+        low, high = np.nextafter(low - margin, -INF), np.nextafter(high + margin, INF)
+        radius = regions.coordinates[regions.chains[regions.begins[:-1], 0] + 1, 0]
+        # Where the square of the radius is infinite, all points are inside.
+        everywhere = (regions.forms == CIRCLE) & (radius * radius == INF)
+    return np.where(everywhere, -INF, low), np.where(everywhere, INF, high)
+
+
 class BoxPlaces(NamedTuple):
     """By the number of a box: the number of its part, and its place there."""
 
@@ -88,7 +124,10 @@ class BoxPlaces(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts, and for each box by its number its query and its residue (-1 for none)."""
+    """The parts, and for each box by its number its query and its residue (-1 for none).
+
+    A region of a `RegionPart` has the number of its box.
+    """
 
     version: int
     ids: pa.Array
@@ -97,9 +136,7 @@ class Plan:
     dictionaries: dict[Attribute, pa.Array]
     query: Integers
     residue: Integers
-    residues: tuple[Residue, ...]
-    # The circle (x, y, radius) of each residue, NaN for those without.
-    circles: Doubles
+    residues: Residues
     # Queries of several conjunctions can meet a row more than once.
     several: npt.NDArray[np.bool_]
     # The version that each query was registered with.
@@ -172,6 +209,14 @@ class Plan:
         return np.arange(len(of)) + np.repeat(end - np.cumsum(counts), counts), of
 
 
+def point_of(stream: Stream) -> tuple[Attribute, Attribute] | None:
+    """The attributes that are the place of an object."""
+    if stream.point is None:
+        return None
+    x, y = map(stream.attribute, stream.point)
+    return x, y
+
+
 def is_static(query: Query) -> bool:
     """Whether a row alone decides if it is in the query's answer."""
     return query.knn is None and not query.focals
@@ -180,13 +225,3 @@ def is_static(query: Query) -> bool:
 def is_exact(values: Range) -> bool:
     """Whether float64 holds both bounds of an integer range."""
     return all(abs(b) < EXACT or abs(b) == INF for b in (values.lo, values.hi))
-
-
-def circles_of(residues: Iterable[Residue]) -> Doubles:
-    """The circle (x, y, radius) of each residue, NaN for those without."""
-    none = (np.nan, np.nan, np.nan)
-    rows = [
-        (r.region.x, r.region.y, r.region.radius) if isinstance(r.region, Circle) else none
-        for r in residues
-    ]
-    return np.array(rows, dtype=np.float64).reshape(-1, 3)

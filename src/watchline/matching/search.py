@@ -2,7 +2,8 @@
 
 Without a key all boxes stand in one index. With one, a value that has many boxes has an index of
 its own, and the boxes of all others are scanned, run by run: ten alerts for a symbol are ten
-comparisons.
+comparisons. Regions stand in an index of regions, and their boxes are compared with the rows that
+it finds.
 """
 
 from __future__ import annotations
@@ -15,10 +16,20 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from watchline.index import Index, build, estimate, scan_cost, scan_runs, search
-from watchline.kernels.arrays import Doubles, Integers
+from watchline.index import (
+    Index,
+    RegionIndex,
+    build,
+    estimate,
+    region_cost,
+    scan_cost,
+    scan_runs,
+    search,
+)
+from watchline.kernels.arrays import Array, Doubles, Integers, Mask
+from watchline.kernels.compiled import kernel
 from watchline.matching import limits
-from watchline.matching.plan import Part
+from watchline.matching.plan import Part, RegionPart
 from watchline.model import MAX_DOUBLE, Attribute, Type
 from watchline.rows import Columns, ValueIndex
 
@@ -124,6 +135,41 @@ class PartSearch:
         return pairs
 
 
+@dataclass(frozen=True)
+class RegionSearch:
+    """A part of regions, and the index over them: its ids are the places of regions in the part."""
+
+    part: RegionPart
+    index: RegionIndex
+
+    @staticmethod
+    def over(part: RegionPart) -> RegionSearch:
+        return RegionSearch(part, RegionIndex(part.regions, np.arange(len(part.numbers))))
+
+    def candidates(self, rows: SearchRows) -> tuple[Integers, npt.NDArray[Any]]:
+        """Pairs of a row and the number of a box: the row is in its region, and in the box."""
+        found = self.index.stab_points(rows.points(self.part.point))
+        places, regions = found.rows(), found.ids
+        if self.part.axes and len(places):
+            points = rows.points(self.part.axes)
+            kept = _in_boxes(self.part.lo, self.part.hi, points, places, regions)
+            places, regions = places[kept], regions[kept]
+        return places, self.part.numbers[regions]
+
+
+@kernel
+def _in_boxes(lo: Doubles, hi: Doubles, points: Doubles, rows: Integers, boxes: Array) -> Mask:
+    """Which rows are in their boxes; where `hi` is NaN a box does not look."""
+    kept = np.ones(len(rows), np.bool_)
+    for i in range(len(rows)):
+        b = boxes[i]
+        for d in range(len(lo)):
+            value = points[rows[i], d]
+            if not (np.isnan(hi[d, b]) or (np.isfinite(value) and lo[d, b] <= value < hi[d, b])):
+                kept[i] = False
+    return kept
+
+
 def of_each_run(runs: Integers, things: Mapping[int, T]) -> Iterator[tuple[T, Integers]]:
     """For each run that has a thing, that and the places in `runs` where it stands, if any."""
     order = np.argsort(runs, kind="stable")
@@ -147,6 +193,8 @@ def long_runs(part: Part) -> list[int]:
 
 def access_path(part: Part, run: int) -> tuple[str, float]:
     """By what the boxes of a run are found, and nanoseconds a row by the model."""
+    if isinstance(part, RegionPart):
+        return "cells of regions", region_cost(part.regions)
     if run in long_runs(part):
         return index_cost(part, run)
     return "scan", scan_cost(len(part.axes), float(part.starts[run + 1] - part.starts[run]))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from watchline.kernels.arrays import Array, Doubles, Integers, Mask, Small
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
-from watchline.matching import Part, Plan
+from watchline.matching import Part, Plan, RegionPart
 from watchline.model import Attribute, Type
 from watchline.rows import NumberColumn, SlotColumn, StringColumn, text_hashes
 
@@ -119,7 +119,7 @@ class ObjectIndex:
                 slots = self._table.find(_values_of_runs(made, part))
                 found.append(slots[slots >= 0])
                 continue
-            ways = self._ways(made, part)
+            ways = self._ways(made, part.around() if isinstance(part, RegionPart) else part)
             if not ways:
                 return None
             counts = np.stack([np.where(w.first < 0, np.inf, w.end - w.first) for w in ways])

@@ -1,9 +1,10 @@
 """The plan of EMIT CHANGES queries: a plan of boxes for those that a row alone decides, and columns
 of those that move with an object or rank by distance.
 
-Boxes that are all of their query, and many, decide transitions alone. What can change without a
-border being crossed (residues, several alternatives), and boxes that are too few for borders, are
-matched at the old and at the new row, and the difference is taken.
+Boxes that are all of their query, and many, decide transitions alone, and so do regions that are
+all of their query. What can change without a border being crossed (residues, several alternatives),
+and boxes that are too few for borders, are matched at the old and at the new row, and the
+difference is taken.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ import pyarrow as pa
 from watchline.catalog import Queries
 from watchline.kernels.arrays import Integers, Mask
 from watchline.matching import (
+    Part,
     PartSearch,
     Plan,
     PreparedPlan,
+    RegionPart,
+    RegionSearch,
+    Search,
     SearchRows,
     joined,
     match,
     plan_and_rest,
+    search_over,
 )
 from watchline.model import Emit, Stream
 from watchline.proximity import Moving, all_moving, moving
@@ -36,6 +42,7 @@ from watchline.tracking.ranges import (
     all_transitions,
     differences,
 )
+from watchline.tracking.region_moves import RegionTransitions
 from watchline.tracking.retention.footprint import array_bytes
 
 
@@ -50,19 +57,14 @@ class ChangePlan:
 
     prepared: PreparedPlan
     moving: Moving
-    transitions: tuple[PartTransitions | None, ...]
+    transitions: tuple[PartTransitions | RegionTransitions | None, ...]
 
     @staticmethod
     def of(made: Plan, others: Moving, stream: Stream) -> ChangePlan:
         """Build the structures that decide the moves of a plan."""
-        transitions = tuple(
-            PartTransitions.over(part) if part.whole else None for part in made.parts
-        )
-        # A part that decides transitions alone is never searched: it needs no index.
-        searches = (
-            PartSearch(part, {}) if part.whole else PartSearch.over(part) for part in made.parts
-        )
-        return ChangePlan(PreparedPlan(stream, made, tuple(searches)), others, transitions)
+        searches = tuple(map(_search_of, made.parts))
+        transitions = tuple(_transitions_of(search) for search in searches)
+        return ChangePlan(PreparedPlan(stream, made, searches), others, transitions)
 
     @property
     def stream(self) -> Stream:
@@ -144,7 +146,7 @@ class ChangePlan:
         return all_transitions(pieces)
 
     @cached_property
-    def _matched(self) -> list[PartSearch]:
+    def _matched(self) -> list[Search]:
         """The parts that are matched at both rows of a move."""
         return [
             search
@@ -152,9 +154,7 @@ class ChangePlan:
             if part is None
         ]
 
-    def _difference(
-        self, searches: list[PartSearch], columns: Columns, moves: Moves
-    ) -> Transitions:
+    def _difference(self, searches: list[Search], columns: Columns, moves: Moves) -> Transitions:
         """What the new row matches and the old one does not, and the other way round."""
         # Rows that are in some move, and their places among these; -1 finds the last, for none.
         places = np.full(len(columns) + 1, -1)
@@ -168,6 +168,21 @@ class ChangePlan:
         offsets = np.searchsorted(rows[order], np.arange(len(used) + 1))
         ends = Moves(*(places[side] for side in moves))
         return differences(offsets, queries[order], ends, len(self.plan))
+
+
+def _search_of(part: Part) -> Search:
+    # Boxes that decide transitions alone are never searched: they need no index.
+    if part.whole and not isinstance(part, RegionPart):
+        return PartSearch(part, {})
+    return search_over(part)
+
+
+def _transitions_of(search: Search) -> PartTransitions | RegionTransitions | None:
+    if not search.part.whole:
+        return None
+    if isinstance(search, RegionSearch):
+        return RegionTransitions(search)
+    return PartTransitions.over(search.part)
 
 
 def prepare_changes(queries: Queries, stream: Stream) -> ChangePlan:

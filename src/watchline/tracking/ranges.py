@@ -291,7 +291,7 @@ class PartTransitions:
     def transitions(self, rows: SearchRows, moves: Moves) -> Transitions:
         if self.part.key is None and 0 in self.long:
             points = rows.points(self.part.axes)
-            ends = _ends(read_only(points), moves.old, moves.new)
+            ends = ends_of_moves(read_only(points), moves.old, moves.new)
             return self.long[0].crossed(np.arange(len(moves.old)), *ends)
         points = self._points(rows)
         old, new = _at(points, moves.old), _at(points, moves.new)
@@ -415,7 +415,7 @@ def _nowhere(points: Doubles) -> Doubles:
 
 
 @kernel
-def _ends(points: Doubles, old: Integers, new: Integers) -> tuple[Doubles, Doubles]:
+def ends_of_moves(points: Doubles, old: Integers, new: Integers) -> tuple[Doubles, Doubles]:
     """The points of the old and the new rows of moves; one that is missing, or is no finite number
     in one dimension, is at +inf in all."""
     dims = points.shape[1]

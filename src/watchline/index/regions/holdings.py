@@ -54,7 +54,11 @@ class Holdings:
         if slots is None:
             return None
         count = self.vertices + len(columns.coordinates)
-        self.coordinates = _with(self.coordinates, self.vertices, columns.coordinates)
+        if not len(self.coordinates) and _is_plain(columns.coordinates):
+            # Nothing is ever written to vertices that there are: who has the columns shares them.
+            self.coordinates = columns.coordinates
+        else:
+            self.coordinates = _with(self.coordinates, self.vertices, columns.coordinates)
         chains = columns.chains + np.array([self.vertices, 0])
         self.chains = _with(self.chains, self._chain_count, chains)
         self.vertices, self._chain_count = count, self._chain_count + len(chains)
@@ -93,6 +97,11 @@ class Holdings:
         reach[corridors] = self.reach[slots[corridors]]
         ids = self._table.ids[slots]
         return ids, RegionColumns(forms, starts, chains, coordinates, reach)
+
+
+def _is_plain(array: Array) -> bool:
+    """Whether kernels take the array as one of our own."""
+    return bool(array.flags.c_contiguous and array.flags.writeable and array.flags.aligned)
 
 
 def _with(array: Array, used: int, more: Array) -> Array:

@@ -300,8 +300,9 @@ def _mark_circle(
     cx, cy = coordinates[first, 0], coordinates[first, 1]
     radius = coordinates[first + 1, 0]
     square = radius * radius
-    # Where squares lose their last bits the circle is wider than its radius.
-    reach = max(radius * (1 + SLIPS), SHORTEST)
+    # Where squares lose their last bits the circle is wider than its radius; where that of the
+    # radius is infinite, it holds the whole plane.
+    reach = max(radius * (1 + SLIPS), SHORTEST) if square < np.inf else np.inf
     bottom, top = row_of(sheet, window, cy - reach), row_of(sheet, window, cy + reach)
     west, east = column_of(sheet, window, cx - reach), column_of(sheet, window, cx + reach)
     for row in range(max(bottom, 0), min(top, side - 1) + 1):

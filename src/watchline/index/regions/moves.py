@@ -1,8 +1,8 @@
 """Which regions does a move leave and enter: from cell to cell.
 
-A move within one cell looks at the cut entries of its list alone, and at none if nothing cuts the
-cell. Grids that hold both ends are common to them; below the last of these, what holds the old end
-and what holds the new one is found as by a stab, and compared.
+A move within one cell looks at the cut entries of its list alone, each once for both ends, and at
+none if nothing cuts the cell. Grids that hold both ends are common to them; below the last of
+these, what holds the old end and what holds the new one is found as by a stab, and compared.
 """
 
 from __future__ import annotations
@@ -14,15 +14,27 @@ import numpy as np
 from watchline.index.regions.entries import (
     BITS,
     BITS_MASK,
+    CUT,
+    END,
     GRID,
     MORE,
+    PLACE,
     TAG,
+    entry_end,
+    holds,
 )
 from watchline.index.regions.sheet import UNIT_BITS, unit_of
-from watchline.index.regions.stabbing import CellTree, inner_place, write_below
+from watchline.index.regions.stabbing import (
+    FETCHED,
+    GROUP,
+    CellTree,
+    fetch,
+    inner_place,
+    write_below,
+)
 from watchline.kernels.arrays import Array, Doubles, Int, Integers, Signs
 from watchline.kernels.buffers import grown
-from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.compiled import inner, kernel, leaf
 
 # Fewer regions than this at one end are compared one by one with those at the other.
 FEW = 16
@@ -52,8 +64,13 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Arra
     rows, ids = np.empty(1_024, dtype=np.int64), np.empty(1_024, dtype=tree.ids.dtype)
     signs = np.empty(1_024, dtype=np.int8)
     left, entered = np.empty(64, dtype=tree.ids.dtype), np.empty(64, dtype=tree.ids.dtype)
-    used = 0
+    cells, shifts = np.empty(GROUP, dtype=np.int64), np.empty(GROUP, dtype=np.int64)
+    used, ahead, fetching = 0, 0, len(words) > FETCHED
     for i in range(len(old)):
+        if fetching and i == ahead:
+            ahead = min(i + GROUP, len(old))
+            fetch(tree, old, i, ahead, cells, shifts)
+            fetch(tree, new, i, ahead, cells, shifts)
         x1, y1, x2, y2 = old[i, 0], old[i, 1], new[i, 0], new[i, 1]
         known = np.isfinite(x1) and np.isfinite(y1)
         alive = np.isfinite(x2) and np.isfinite(y2)
@@ -70,17 +87,25 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Arra
                 cell = np.int64(words[inner_place(cell, ux, uy, shift)])
             if cell & TAG != GRID and not cell & MORE:
                 continue
-        leaving = write_below(tree, cell, shift, x1, y1, left, 0) if known else 0
-        while leaving < 0:
-            left = grown(left, 4 * len(left), 0)
-            leaving = write_below(tree, cell, shift, x1, y1, left, 0)
-        coming = write_below(tree, cell, shift, x2, y2, entered, 0) if alive else 0
-        while coming < 0:
-            entered = grown(entered, 4 * len(entered), 0)
-            coming = write_below(tree, cell, shift, x2, y2, entered, 0)
-        if leaving == coming and (leaving == 0 or (leaving == 1 and left[0] == entered[0])):
-            continue
-        leaving, coming = _differing(left, leaving, entered, coming)
+        if known and alive and cell & TAG != GRID:
+            leaving, coming = _differ_in_list(tree, cell, x1, y1, x2, y2, left, entered)
+            while leaving < 0:
+                left, entered = grown(left, 4 * len(left), 0), grown(entered, 4 * len(entered), 0)
+                leaving, coming = _differ_in_list(tree, cell, x1, y1, x2, y2, left, entered)
+            if leaving + coming == 0:
+                continue
+        else:
+            leaving = write_below(tree, cell, shift, x1, y1, left, 0) if known else 0
+            while leaving < 0:
+                left = grown(left, 4 * len(left), 0)
+                leaving = write_below(tree, cell, shift, x1, y1, left, 0)
+            coming = write_below(tree, cell, shift, x2, y2, entered, 0) if alive else 0
+            while coming < 0:
+                entered = grown(entered, 4 * len(entered), 0)
+                coming = write_below(tree, cell, shift, x2, y2, entered, 0)
+            if leaving == coming and (leaving == 0 or (leaving == 1 and left[0] == entered[0])):
+                continue
+            leaving, coming = _differing(left, leaving, entered, coming)
         more = leaving + coming
         if used + more > len(rows):
             size = max(2 * len(rows), used + more)
@@ -92,6 +117,34 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Arra
             signs[used + j] = -1 if j < leaving else 1
         used += more
     return rows[:used].copy(), ids[:used].copy(), signs[:used].copy()
+
+
+@leaf()
+def _differ_in_list(
+    tree: CellTree, cell: Int, x1: float, y1: float, x2: float, y2: float,
+    left: Array, entered: Array,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Write the regions that hold one end alone of a move within a cell; how many it leaves and
+    enters, -1 if there is no room."""
+    words, coordinates, reach = tree.words, tree.coordinates, tree.reach
+    place, leaving, coming = cell >> PLACE, 0, 0
+    while True:
+        entry = words[place]
+        if entry & CUT:
+            before = holds(words, place, coordinates, reach, x1, y1)
+            if before != holds(words, place, coordinates, reach, x2, y2):
+                if leaving >= len(left) or coming >= len(entered):
+                    return -1, -1
+                found = tree.ids[np.int64(entry) >> 2]
+                if before:
+                    left[leaving] = found
+                    leaving += 1
+                else:
+                    entered[coming] = found
+                    coming += 1
+        if entry & END:
+            return leaving, coming
+        place = entry_end(words, place)
 
 
 @inner

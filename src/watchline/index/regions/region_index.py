@@ -29,7 +29,11 @@ from watchline.index.regions.sheet import sheet_over
 from watchline.index.regions.stabbing import CellTree, stab
 from watchline.index.regions.tree import (
     COSTS,
+    EDGE,
+    ENTRY,
+    FEW_EDGES,
     FULL,
+    LOOK,
     MOST_BITS,
     REMOVING,
     USED,
@@ -46,6 +50,8 @@ from watchline.kernels.arrays import Doubles, Integers, Small
 ROOT_CELLS, ROOT_WHOLES, MOST_ROOT_BITS = 2.5, 1.0, 11
 # The index is built again when it has so many times the regions it was built for, and some more.
 OUTGROWN, SOME = 2, 1_024
+# Grids that a search looks through, most of the time.
+GRIDS = 3
 
 
 class RegionIndex:
@@ -61,10 +67,13 @@ class RegionIndex:
 
     def stab(self, points: npt.ArrayLike) -> Matches:
         """The regions that hold each point; points are (m, 2)."""
-        checked = checked_points(points, 2)
+        return self.stab_points(checked_points(points, 2))
+
+    def stab_points(self, points: Doubles) -> Matches:
+        """As `stab`, for float64 (m, 2), which is not checked."""
         fill = partial(stab, self._tree())
-        matches = search(fill, (checked,), self._held.ids.dtype, self._per_row)
-        self._per_row = max(FADE * self._per_row, len(matches) / max(1, len(checked)))
+        matches = search(fill, (points,), self._held.ids.dtype, self._per_row)
+        self._per_row = max(FADE * self._per_row, len(matches) / max(1, len(points)))
         return matches
 
     def changes(self, old: npt.ArrayLike, new: npt.ArrayLike) -> RegionChanges:
@@ -75,7 +84,11 @@ class RegionIndex:
         before, after = checked_points(old, 2), checked_points(new, 2)
         if len(before) != len(after):
             raise InvalidRange(f"there are {len(before)} old points and {len(after)} new ones")
-        return changes_of(self._tree(), before, after)
+        return self.changes_of_points(before, after)
+
+    def changes_of_points(self, old: Doubles, new: Doubles) -> RegionChanges:
+        """As `changes`, for float64 (m, 2) that are known to be alike, and are not checked."""
+        return changes_of(self._tree(), old, new)
 
     def insert(
         self, ids: npt.ArrayLike, geometries: Any, *, radius: Any = None, within: Any = None
@@ -179,6 +192,23 @@ class RegionIndex:
             self._words = compacted(self._words, self._state)
 
 
+def region_cost(columns: RegionColumns) -> float:
+    """Nanoseconds that a search costs by the model of the tree: a look for each of its grids, the
+    regions around the point, and the edges of one list."""
+    if not len(columns):
+        return float(COSTS[LOOK])
+    around = _covered(extent_of(*columns))
+    return float(GRIDS * COSTS[LOOK] + around * COSTS[ENTRY] + COSTS[FEW_EDGES] * COSTS[EDGE])
+
+
+def _covered(extents: Doubles) -> float:
+    """How many of the extents are around a point of all that they cover."""
+    low, high = extents[:, :2].min(axis=0), extents[:, 2:].max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        part = ((extents[:, 2:] - extents[:, :2]) / (high - low)).clip(0, 1)
+    return float(np.nan_to_num(part, nan=1.0).prod(axis=1).sum())
+
+
 def _check_count(ids: Integers, columns: RegionColumns) -> None:
     if len(ids) != len(columns):
         raise InvalidRange(f"there are {len(columns)} geometries and {len(ids)} ids")
@@ -193,10 +223,7 @@ def _root_bits(extents: Doubles, vertices: int) -> int:
     them too often."""
     if not len(extents):
         return 1
-    low, high = extents[:, :2].min(axis=0), extents[:, 2:].max(axis=0)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        part = ((extents[:, 2:] - extents[:, :2]) / (high - low)).clip(0, 1)
-    covered = float(np.nan_to_num(part, nan=1.0).prod(axis=1).sum())
+    covered = _covered(extents)
     cells = ROOT_CELLS * math.sqrt(len(extents))
     cells = min(cells, math.sqrt(max(ROOT_WHOLES * vertices / max(covered, 1e-9), 4)))
     return max(1, min(MOST_ROOT_BITS, round(math.log2(cells))))

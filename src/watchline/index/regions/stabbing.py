@@ -115,7 +115,7 @@ def stab(
     for i in range(row, len(points)):
         if fetching and i == ahead:
             ahead = min(i + GROUP, len(points))
-            _fetch(tree, points, i, ahead, cells, shifts)
+            fetch(tree, points, i, ahead, cells, shifts)
         x, y = points[i, 0], points[i, 1]
         offsets[i + 1] = at
         if not (np.isfinite(x) and np.isfinite(y)):
@@ -144,7 +144,7 @@ def stab(
 
 
 @inner
-def _fetch(
+def fetch(
     tree: CellTree, points: Doubles, begin: Int, end: Int, cells: Integers, shifts: Integers
 ) -> None:
     """Ask for what the search of some rows will read, all rows one step at a time."""

@@ -41,7 +41,7 @@ from watchline.index.regions.entries import (
     TAG,
     entry_end,
 )
-from watchline.index.regions.forms import CIRCLE, POLYGON
+from watchline.index.regions.forms import CIRCLE, CORRIDOR, POLYGON
 from watchline.index.regions.marking import Ground, mark, tell
 from watchline.index.regions.sheet import UNIT_BITS, Window
 from watchline.kernels.arrays import Array, Int, Integers, Small
@@ -56,6 +56,8 @@ MOST_BITS = 6
 # grid; what a word of memory for each edge is worth; and the edges of a list that is not cut up.
 COSTS = np.array([2.5, 4.0, 4.0, 8.0, 12.0])
 EDGE, ENTRY, LOOK, WORD, FEW_EDGES = 0, 1, 2, 3, 4
+# The most words that a grid takes for each edge.
+MOST_SPENT = 24.0
 
 
 @kernel
@@ -250,15 +252,24 @@ def _edges_in_list(words: Array, at: Int) -> Int:
 
 @inner(error_model="numpy")
 def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window) -> Int:
-    """How fine a grid is worth its memory in a cell with these entries; 0: none."""
+    """How fine a grid is worth its memory in a cell with these entries; 0: none.
+
+    An edge pays for memory by the share of it that the cell can have. So where many edges are one
+    on another, which no grid takes apart, cells are cut up until they are as small as the edges.
+    """
     side = np.int64(1) << window.shift
     wide, high = side * ground.sheet.wide, side * ground.sheet.high
-    edges, length, wholes, cuts = 0.0, 0.0, 0.0, 0.0
+    edges, length, wholes, cuts, share, reach = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     coordinates = ground.coordinates
     while begin < end:
         after = entry_end(stack, begin)
         if after == begin + 1:
             wholes += 1
+        elif np.int64(stack[begin + 2]) & FORM == CORRIDOR:
+            # The border is as far from the line.
+            reach = ground.reach[np.int64(stack[begin]) >> 2]
+        else:
+            reach = 0.0
         for at in range(begin + 1, after, 2):
             first, info = np.int64(stack[at]), np.int64(stack[at + 1])
             if info & FORM == CIRCLE:
@@ -266,6 +277,7 @@ def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window
                 radius = coordinates[first + 1, 0]
                 length += min(3 * radius / wide, 1.5) + min(3 * radius / high, 1.5)
                 cuts += 1
+                share += 1.0 / max(1.0, radius / wide, radius / high)
                 continue
             edges += info >> COUNT
             cuts += at == begin + 1
@@ -273,6 +285,7 @@ def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window
                 dx = abs(coordinates[k + 1, 0] - coordinates[k, 0])
                 dy = abs(coordinates[k + 1, 1] - coordinates[k, 1])
                 length += min(dx / wide, 1.0) + min(dy / high, 1.0)
+                share += 1.0 / max(1.0, max(dx, reach) / wide, max(dy, reach) / high)
         begin = after
     most = min(MOST_BITS, window.shift)
     costs = ground.costs
@@ -285,8 +298,8 @@ def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window
             costs[EDGE] * met / (m * m) + costs[ENTRY] * min(nearby / (m * m), cuts) + costs[LOOK]
         )
         memory = m * m * (1 + max(cuts / 2 - 1, 0.0)) + 3 * min(nearby, cuts * m * m) + 8
-        cost = time + costs[WORD] * memory / edges
-        if cost < least:
+        cost = time + costs[WORD] * memory / share
+        if cost < least and memory <= MOST_SPENT * share:
             best, least = bits, cost
     return best
 

@@ -18,9 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.kernels.arrays import Doubles, Integers
-from watchline.matching import Part, Plan, Residue, circles_of
-from watchline.model import Circle, Stream
+from watchline.index import CIRCLE, RegionColumns
+from watchline.kernels.arrays import Doubles
+from watchline.matching import Part, Plan, RegionPart
+from watchline.model import Stream
 from watchline.tracking.plan import ChangePlan
 from watchline.tracking.queries import ChangeQueries
 
@@ -97,15 +98,28 @@ def shrunk_queries(queries: ChangeQueries, shrinkage: Shrinkage) -> ChangeQuerie
 def _shrunk(made: Plan, side: Doubles, stream: Stream) -> Plan:
     """Each region with so much of its width and height."""
     of_box = side[made.query]
-    residue, residues = _shrunk_residues(made, of_box)
-    parts = tuple(_shrunk_part(part, of_box[part.numbers], stream) for part in made.parts)
-    return replace(
-        made, parts=parts, residue=residue, residues=residues, circles=circles_of(residues)
-    )
+    residues = made.residues
+    # Of queries that share a residue none has less than it may have. To shrink what rows must be
+    # outside of would add to answers.
+    of_residue = np.zeros(len(residues))
+    left = np.flatnonzero(made.residue >= 0)
+    np.maximum.at(of_residue, made.residue[left], of_box[left])
+    of_region = np.repeat(of_residue, np.diff(residues.begins))
+    of_region[residues.negated] = 1.0
+    residues = replace(residues, regions=_shrunk_circles(residues.regions, of_region))
+    parts = (_shrunk_part(part, of_box[part.numbers], stream) for part in made.parts)
+    return replace(made, parts=tuple(parts), residues=residues)
 
 
 def _shrunk_part(part: Part, side: Doubles, stream: Stream) -> Part:
-    """Boxes that are bounded in both coordinates of the place, about their centres."""
+    """Boxes that are bounded in both coordinates of the place, about their centres. Of a polygon
+    the box around it shrinks, and it stays; of a circle the radius shrinks."""
+    if isinstance(part, RegionPart):
+        part = replace(part, regions=_shrunk_circles(part.regions, side))
+        if (side[part.regions.forms != CIRCLE] == 1).all():
+            return part
+        around = part.around()
+        part = replace(part, whole=False, axes=around.axes, lo=around.lo, hi=around.hi)
     names = [axis.name for axis in part.axes]
     if stream.point is None or not set(stream.point) <= set(names):
         return part
@@ -121,22 +135,16 @@ def _shrunk_part(part: Part, side: Doubles, stream: Stream) -> Part:
     return replace(part, lo=lo, hi=hi)
 
 
-def _shrunk_residues(made: Plan, side: Doubles) -> tuple[Integers, tuple[Residue, ...]]:
-    """Circles with smaller radii; of a polygon the box around it shrinks, and it stays."""
-    residues: dict[Residue, int] = {}
-    pairs, places = np.unique(
-        np.stack([made.residue, side.view(np.int64)], axis=1), axis=0, return_inverse=True
-    )
-    numbers = []
-    for number, bits in pairs.tolist():
-        if number < 0:
-            numbers.append(-1)
-            continue
-        smaller = made.residues[number]
-        if isinstance(smaller.region, Circle):
-            factor = np.array(bits).view(np.float64).item()
-            radius = smaller.region.radius * factor
-            if radius > 0:
-                smaller = replace(smaller, region=replace(smaller.region, radius=radius))
-        numbers.append(residues.setdefault(smaller, len(residues)))
-    return np.array(numbers, np.int64)[places.reshape(-1)], tuple(residues)
+def _shrunk_circles(regions: RegionColumns, side: Doubles) -> RegionColumns:
+    """Circles with smaller radii; other regions stay as they are."""
+    circles = regions.forms == CIRCLE
+    if (side[circles] == 1).all():
+        return regions
+    coordinates = regions.coordinates.copy()
+    places = regions.chains[regions.begins[:-1], 0][circles] + 1
+    radius = coordinates[places, 0]
+    smaller = radius * side[circles]
+    coordinates[places, 0] = np.where(smaller > 0, smaller, radius)
+    # Its length is that of the regions, so a copy by `_replace` is refused.
+    forms, begins, chains, _, reach = regions
+    return RegionColumns(forms, begins, chains, coordinates, reach)
