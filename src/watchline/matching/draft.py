@@ -368,12 +368,9 @@ class PlanDraft:
             [where] = block.conditions
             self.add_region_block(block.ids, block.version, block.regions, where)
             return
-        order = np.argsort(block.condition, kind="stable")
-        ends = np.cumsum(np.bincount(block.condition, minlength=len(block.conditions)))
-        for where, mine in zip(block.conditions, np.split(order, ends[:-1]), strict=True):
-            if len(mine):
-                ids, regions = block.ids.take(pa.array(mine)), block.regions.taken(mine)
-                self.add_region_block(ids, block.version, regions, where)
+        for where, which in block.by_condition():
+            ids, regions = block.ids.take(pa.array(which)), block.regions.taken(which)
+            self.add_region_block(ids, block.version, regions, where)
 
     def _add_boxes(self, block: BoxBlock) -> None:
         """All boxes of a bulk registration at once; those with huge integers one by one."""
