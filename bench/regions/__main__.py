@@ -1,9 +1,10 @@
-"""`python -m bench.regions`: the parts are described in experiments.py."""
+"""`python -m bench.regions`: the parts are described in experiments.py and spark.py."""
 
 import numba
 
-from bench.common.report import run
+from bench.common.report import plain, run
 from bench.regions.experiments import PARTS
+from bench.regions.spark import spark
 
 numba.set_num_threads(1)
-run("bench.regions", PARTS)
+run("bench.regions", PARTS | {"spark": plain(spark)})

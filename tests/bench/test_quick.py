@@ -41,7 +41,10 @@ MODULES = {
         "Squares that stay", "What moves or ranks", "on roads", "## Response", "How fine the grid",
         "## Shared, and each query alone", "WHERE or a join", "## On Spark", "crossings / grid",
     ),
-    "regions": ("## Stabs", "## Changes", "## Updates", "200 circles: STRtree + formula"),
+    "regions": (
+        "## Stabs", "## Changes", "## Updates", "200 circles: STRtree + formula", "## On Spark",
+        "Sedona, polygons", "polygons / boxes, 100",
+    ),
     "shedding": (
         "## The cache", "## Sharing", "## Load and accuracy", "## Queries that are supported",
         "## Pauses", "## What the bookkeeping costs",
@@ -60,7 +63,7 @@ RIVALS = {
     "indexes": ("geoindex_rs", "ncls", "rtree", "superintervals"),
     "spatial": ("duckdb", "polars"),
 }
-ON_SPARK = {"joins", "matches", "moving", "spatial", "tracking"}
+ON_SPARK = {"joins", "matches", "moving", "regions", "spatial", "tracking"}
 # `catalog` starts processes, which import the program that they are started from.
 PROGRAMS = {"catalog", "matches"}
 
