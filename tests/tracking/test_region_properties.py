@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+import shapely
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import watchline as wl
 from tests import reference
 from tests.support.effort import examples
-from tests.support.fences import POLYGONS, fence_sql, fences, places, tree_of
+from tests.support.fences import POLYGONS, corners, fence_sql, fences, places, tree_of
 from tests.support.scripts import Played, Row, data_rows, declaration, odd_doubles, simple, table
 from tests.support.strategies import condition_sql, life_sql
 from watchline.errors import QuerySyntaxError
@@ -147,3 +149,56 @@ def test_matches_equal_the_oracle(
         matcher.advance_to(catalog.version)
         assert found(matcher, batch) == expected(specs, data)
     assert found(wl.Matcher(catalog, "rows"), batch) == expected(specs, data)
+
+
+WHERES = [
+    "TRUE", "s = 'a'", "n > 0", "s IN ('a', 'b') OR d > 1", "d < e", "d < 0.5",
+    "INSIDE (-1, -1, 2, 2)", "NOT INSIDE CIRCLE (0, 0, 1)", "INSIDE CIRCLE (0.5, 0.5, 1)",
+    "s = 'a' AND NOT INSIDE (0, 0, 1, 1) OR INSIDE CIRCLE (1, 1, 0.7) AND n > 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_block_answers_as_its_queries_do(seed: int) -> None:
+    """Distances, too: a circle is the centre of its query if that has no other region."""
+    rng = np.random.default_rng(seed)
+    centres = np.round(rng.uniform(-1, 1, (60, 2)), 1)
+    centres[:10] = 0.5
+    radius = rng.choice([0.5, 1.0], 60)
+    shapes = [
+        shapely.Point(c) if i % 3 else shapely.Point(c).buffer(r, quad_segs=2)
+        for i, (c, r) in enumerate(zip(centres, radius, strict=True))
+    ]
+    radius = np.where(np.arange(60) % 3, radius, np.nan)
+    ids, wheres = [f"q{i}" for i in range(60)], [WHERES[i] for i in rng.integers(0, 10, 60)]
+    bulk = wl.Catalog.of(declaration("BIGINT", None))
+    bulk.register_regions("rows", ids, shapes, wheres, radius=radius)
+    single = wl.Catalog.of(declaration("BIGINT", None))
+    for query in bulk.queries():
+        single.execute(query.sql)
+    trackers = [wl.Tracker(catalog, "rows") for catalog in (bulk, single)]
+    count = 0
+    for step in range(6):
+        batch = table([
+            {"id": i, "d": float(rng.choice(corners)), "e": rng.uniform(-2, 2),
+             "n": int(rng.integers(2)), "s": str(rng.choice(["a", "b", "c"])), "ts": step}
+            for i in range(40)
+        ], "BIGINT")  # fmt: skip
+        one, other = (told_rows(tracker.process(batch)) for tracker in trackers)
+        assert one == other
+        count += len(one)
+        if step == 3:
+            for catalog in (bulk, single):
+                catalog.drop_many([f"q{i}" for i in range(0, 60, 7)])
+            one, other = (
+                told_rows(tracker.advance_to(catalog.version))
+                for tracker, catalog in zip(trackers, (bulk, single), strict=True)
+            )
+            assert one == other
+    assert count > 500
+
+
+def told_rows(changes: pa.Table) -> list[tuple[Any, ...]]:
+    """What changes say, distances included, in an order of their own."""
+    columns = (changes[name].to_pylist() for name in ("query_id", "sign", "object_id", "distance"))
+    return sorted(zip(*columns, strict=True), key=repr)
