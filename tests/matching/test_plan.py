@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import TICKS
 from watchline.catalog import Catalog
-from watchline.matching import PairMatcher, Plan, RegionPart, plan, prepare
+from watchline.matching import PairMatcher, Plan, RegionPart, limits, plan, prepare
 from watchline.matching.draft import PlanDraft
 from watchline.matching.limits import MANY, MANY_BELOW_KEY
 from watchline.matching.search import SearchRows
@@ -96,6 +96,17 @@ def test_a_region_below_a_key_is_left_to_check() -> None:
     assert (part.hi[1] < 2.000001).all()
     assert [len(made.residues.regions_of(r)) for r in range(len(made.residues))] == [1]
     assert made.residue.tolist() == [0, 0]
+
+
+def test_where_a_value_has_many_regions_these_drive() -> None:
+    """The first few stay below the key; a key of many values, such as ids, keeps all."""
+    few = limits.MANY_REGIONS_BELOW_KEY
+    circle = "INSIDE CIRCLE (0, 0, 2) EMIT MATCHES"
+    made = planned("cars", *[f"cars WHERE kind = 'bus' {circle}"] * (few + 3))
+    assert shape(made) == [("kind", ["x", "y"], few), (None, ["kind"], 3)]
+    assert isinstance(made.parts[1], RegionPart)
+    made = planned("cars", *[f"cars WHERE id = {i} {circle}" for i in range(few + 3)])
+    assert shape(made) == [("id", ["x", "y"], few + 3)]
 
 
 def test_ranges_and_single_values_stand_beside_a_region() -> None:

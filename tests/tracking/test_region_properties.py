@@ -76,7 +76,10 @@ class Fenced(Played):
 def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few boxes are compared one by one; here they also have structures of their own."""
     if request.param:
-        for name in ("MANY", "MANY_JOINED", "MANY_BELOW_KEY", "MANY_WHOLE"):
+        for name in (
+            *("MANY", "MANY_JOINED", "MANY_BELOW_KEY", "MANY_WHOLE"),
+            "MANY_REGIONS_BELOW_KEY",
+        ):
             monkeypatch.setattr(limits, name, 0)
 
 

@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchline.kernels.arrays import Doubles, Integers
+from watchline.index import CIRCLE, RegionColumns
+from watchline.kernels.arrays import Doubles, Integers, Mask
 from watchline.matching import limits
 from watchline.model import (
     INF,
     Atom,
+    Circle,
+    Condition,
     Conjunction,
     InRange,
     Inside,
@@ -73,6 +76,23 @@ def regions_held(alternative: Conjunction) -> tuple[list[StaticRegion], list[Ato
         else:
             others.append(atom)
     return held, others
+
+
+def centred(regions: RegionColumns, where: Condition) -> Mask:
+    """Which of these regions are circles and the only region of a query that has this condition
+    besides: the circle is its centre then, see `model.centre_of`."""
+    circles = regions.forms == CIRCLE
+    first = regions.chains[regions.begins[:-1], 0]
+    for alternative in where:
+        for atom in alternative.atoms:
+            if not isinstance(atom, Inside):
+                continue
+            other = atom.region
+            if atom.negated or not isinstance(other, Circle):
+                return np.zeros(len(circles), np.bool_)
+            same = regions.coordinates[first] == [other.x, other.y]
+            circles &= same.all(axis=1) & (regions.coordinates[first + 1, 0] == other.radius)
+    return np.asarray(circles)
 
 
 def key_values(key: InRange | OneOf) -> tuple[Any, ...]:

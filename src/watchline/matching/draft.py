@@ -4,7 +4,7 @@ residues.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from watchline.catalog import Block, BoxBlock, Call, Queries, RegionBlock
-from watchline.index import CIRCLE, RegionColumns
+from watchline.index import RegionColumns
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.matching import limits
 from watchline.matching.alternatives import (
     Asked,
     boxes_of,
+    centred,
     key_of,
     key_values,
     regions_held,
@@ -110,6 +111,8 @@ class PlanDraft:
         self._use: list[Integers] = []
         self._uses: dict[frozenset[str], int] = {}
         self._codes: dict[Attribute, dict[Any, int]] = defaultdict(dict)
+        # How many regions stand below each value of a key.
+        self._regions_below: dict[Attribute, Counter[Any]] = defaultdict(Counter)
         self._groups: dict[_Below, dict[tuple[Attribute, ...], BoxGroup]] = defaultdict(dict)
         self._regions: dict[bool, dict[Axes, RegionGroup]] = {True: {}, False: {}}
 
@@ -154,28 +157,15 @@ class PlanDraft:
         used = {attribute.name for alternative in where for attribute in alternative.attributes()}
         numbers = np.arange(self._queries, self._queries + len(ids))
         self._new_queries(ids, version, used | {axis.name for axis in self._point})
-        self._add_centres(numbers, regions, where)
+        circles = centred(regions, where)
+        if circles.any():
+            centres = regions.coordinates[regions.chains[regions.begins[:-1], 0]]
+            self._centres.append((numbers[circles], centres[circles]))
         if len(where) > 1:
             self._several += numbers.tolist()
         for alternative in where:
             held, atoms = regions_held(alternative)
             self._add_regions(Asked(atoms, held, len(where) == 1), numbers, regions)
-
-    def _add_centres(self, numbers: Integers, regions: RegionColumns, where: Condition) -> None:
-        """The centres of queries that have a circle and no other region: see `model.centre_of`."""
-        circles = regions.forms == CIRCLE
-        first = regions.chains[regions.begins[:-1], 0]
-        for alternative in where:
-            for atom in alternative.atoms:
-                if not isinstance(atom, Inside):
-                    continue
-                other = atom.region
-                if atom.negated or not isinstance(other, Circle):
-                    return
-                same = regions.coordinates[first] == [other.x, other.y]
-                circles &= same.all(axis=1) & (regions.coordinates[first + 1, 0] == other.radius)
-        if circles.any():
-            self._centres.append((numbers[circles], regions.coordinates[first[circles]]))
 
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
         held, atoms = regions_held(alternative)
@@ -203,7 +193,7 @@ class PlanDraft:
     def _add_regions(self, asked: Asked, queries: Integers, regions: Regions) -> None:
         """An alternative of some queries, each with a region of its own that drives."""
         key = key_of(Conjunction(tuple(asked.atoms)), self._stream)
-        if key is not None:
+        if key is not None and not self._are_many_below(key, len(queries)):
             self._add_below_key(asked, key, queries, regions)
             return
         sides, left = self._split(asked, None, 1)
@@ -224,6 +214,17 @@ class PlanDraft:
         group = self.region_group(whole, axes)
         group.add(np.full(n, -1), low, high, numbers)
         group.shapes.add(regions)
+
+    def _are_many_below(self, key: InRange | OneOf, more: int) -> bool:
+        """Whether a value of the key would have many regions, if it had so many more. If not, it is
+        counted as having them."""
+        below = self._regions_below[key.attribute]
+        values = key_values(key)
+        if max(below[value] for value in values) + more > limits.MANY_REGIONS_BELOW_KEY:
+            return True
+        for value in values:
+            below[value] += more
+        return False
 
     def _add_below_key(
         self, asked: Asked, key: InRange | OneOf, queries: Integers, regions: Regions

@@ -11,3 +11,6 @@ MANY_WHOLE = 128
 MAX_AXES = 2
 # Parts of their own below one key; each costs every row a search.
 MAX_OWN = 16
+# Where a value of a key has more regions than this below it, regions drive, and the key is compared
+# on what their index finds.
+MANY_REGIONS_BELOW_KEY = 16

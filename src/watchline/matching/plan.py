@@ -12,9 +12,9 @@ Boxes that ask about the same one or two attributes, if they are many, have a pa
 these there are the fastest indexes. All others below a key share one part over all axes that any of
 them asks about. A box does not look at the other axes; there its upper bound is NaN.
 
-Regions that are no boxes, without a key, have parts of their own: an index of regions decides them
-exactly, and the box of the other ranges is compared on its candidates. Below a key a region gives
-its bounding box to the axes, and is left to check.
+Regions that are no boxes have parts of their own: an index of regions decides them exactly, and the
+box of the other ranges is compared on its candidates. Only few regions below a value of a key stay
+there: each gives its bounding box to the axes, and is left to check.
 
 Of several regions one drives, and the others are left to check, and so are those that rows must be
 outside of.
