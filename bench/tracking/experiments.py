@@ -144,6 +144,7 @@ class FloorEngine:
             picked["id"],
             picked["ts"],
             pa.repeat("enter", count),
+            pa.nulls(count, pa.float64()),
         ]
         changes = pa.Table.from_arrays([*own, *picked.columns], schema=self.schema)
         return [Parcel(self.shard.key, ROWS, blob) for blob in packed_changes(changes)]
