@@ -265,7 +265,7 @@ class _QueryBinder:
     def query(self) -> Query:
         syntax = self.syntax
         select = None if syntax.select is None else tuple(map(self._selected, syntax.select))
-        where = self._where()
+        where = self.condition()
         if self.is_join and (located := syntax.inside or syntax.knn):
             located.place.refuse(JOINS_HAVE_NO_PLACE)
         region = bind_region(syntax.inside, self.stream) if syntax.inside else None
@@ -300,10 +300,6 @@ class _QueryBinder:
             ),
             clauses,
         )
-
-    def condition(self) -> Condition:
-        """The WHERE alone."""
-        return self._where()
 
     def _check_effects(self, emit: Emit) -> None:
         """Refuse clauses that would change nothing."""
@@ -367,7 +363,8 @@ class _QueryBinder:
         attribute = stream.attribute(node.name)
         return Attribute(attribute.name, attribute.type, alias) if self.is_join else attribute
 
-    def _where(self) -> Condition:
+    def condition(self) -> Condition:
+        """The WHERE alone."""
         if not self.syntax.conditions:
             return (TRUE,)
         binder = ConditionBinder(self.attribute, self._inside, self.place)

@@ -66,26 +66,27 @@ class Watchline(Dialect):
         }
 
         def statement(self, tokens: list[Token], text: str) -> Syntax:
-            """The one statement that the tokens are; `Parser.parse` would act on BEGIN and ELSE."""
-            self.reset()
-            self.sql = text
-            self._chunks = [tokens]
-            self._advance_chunk()
-            statement = Grammar(self).statement()
-            if self._curr:
-                self.expected("the end of the statement or ';'")
-            return statement
+            """The one statement that the tokens are."""
+            return self._whole(tokens, text, Grammar.statement, "the end of the statement or ';'")
 
         def lone_condition(self, tokens: list[Token], text: str) -> Any:
             """The condition that the tokens are."""
+            end = "AND, OR or the end of the condition"
+            return self._whole(tokens, text, Grammar.condition, end)
+
+        def _whole(
+            self, tokens: list[Token], text: str, rule: Callable[[Grammar], T], end: str
+        ) -> T:
+            """What a rule reads from all of the tokens; `Parser.parse` would act on BEGIN and
+            ELSE."""
             self.reset()
             self.sql = text
             self._chunks = [tokens]
             self._advance_chunk()
-            condition = Grammar(self).condition()
+            found = rule(Grammar(self))
             if self._curr:
-                self.expected("AND, OR or the end of the condition")
-            return condition
+                self.expected(end)
+            return found
 
         def expression(
             self, instance: Any, token: Token | None = None, comments: list[str] | None = None

@@ -1,6 +1,6 @@
 """Our statements: a recursive descent over sqlglot's tokens, one method per statement or clause.
 
-Expressions are left to sqlglot (`_condition`, `_operand`); everything around them is ours, so that
+Expressions are left to sqlglot (`condition`, `_operand`); everything around them is ours, so that
 "expected … found …" can name exactly what may stand at a place.
 """
 
@@ -88,7 +88,7 @@ class Grammar:
     def _show(self, first: Token) -> ShowSyntax:
         show = ShowSyntax(self._one_of("QUERIES", "STREAMS"), self._since(first))
         if show.kind == "QUERIES" and self._take("WHERE"):
-            show.condition = self._condition()
+            show.condition = self.condition()
             show.place = self._since(first)
         return show
 
@@ -160,7 +160,7 @@ class Grammar:
             "PROPERTIES": lambda: self._string("a JSON object in quotes"),
         }
         if self._take("WHERE"):
-            query.conditions.append(self._condition())
+            query.conditions.append(self.condition())
         elif self._at_name() and not any(self._at(word.upper()) for word in clauses):
             self._refuse_word(["WHERE", *clauses], otherwise=self._about_source())
         self._clauses(query, clauses, FOR="lifetime")
@@ -186,7 +186,7 @@ class Grammar:
             elif self._take("JOIN") or self._take("INNER", "JOIN"):
                 query.sources.append(self._source())
                 self._require("ON")
-                query.conditions.append(self._condition())
+                query.conditions.append(self.condition())
             else:
                 return
 
@@ -352,10 +352,7 @@ class Grammar:
         return self.p._tokens[at] if at < len(self.p._tokens) else None
 
     def condition(self) -> exp.Expr:
-        """A condition that no statement stands around."""
-        return self._condition()
-
-    def _condition(self) -> exp.Expr:
+        """A condition, as it stands after WHERE and ON, or alone."""
         return self._expression(self.p._parse_disjunction, "a condition")
 
     def _operand(self, what: str) -> exp.Expr:
