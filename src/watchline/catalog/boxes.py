@@ -1,8 +1,8 @@
 """Boxes in bulk: a million range queries as columns, never as a million objects.
 
-Bounds on DOUBLE attributes are half-open
-float64 pairs; on BIGINT and TIMESTAMP they are kept as inclusive int64 pairs, because the exclusive
-end of "no upper bound" is 2^63, which int64 lacks. A string attribute has one value per query.
+Bounds on DOUBLE attributes are half-open float64 pairs; on BIGINT and TIMESTAMP they are kept as
+inclusive int64 pairs, because the exclusive end of "no upper bound" is 2^63, which int64 lacks. A
+string attribute has one value per query.
 
 An attribute named in `bounds` is asked to be a number, also where both its bounds are infinite.
 """
@@ -78,9 +78,6 @@ class BoxBlock(Block):
     @property
     def kind(self) -> object:
         return self.doubles, self.integers, self.strings
-
-    def properties_of(self, i: int) -> None:
-        return None
 
     def all_properties(self) -> pa.Array:
         return pa.nulls(len(self), pa.string())

@@ -50,10 +50,6 @@ class Block(ABC):
         """What decides which kernels its queries need: blocks of one kind need the same."""
 
     @abstractmethod
-    def properties_of(self, i: int) -> str | None:
-        """The properties of the query at this place, without making the query."""
-
-    @abstractmethod
     def all_properties(self) -> pa.Array:
         """The properties of all its queries, null for those without."""
 

@@ -63,7 +63,7 @@ class RegionBlock(Block):
             where=self.conditions[self.condition[i]],
             region=self.region(i),
             emit=self.emit,
-            properties=self.properties_of(i),
+            properties=self.properties[i].as_py(),
         )
 
     @property
@@ -71,10 +71,6 @@ class RegionBlock(Block):
         forms = sorted({FORMS[form] for form in np.unique(self.regions.forms).tolist()})
         atoms = {type(atom).__name__ for c in self.conditions for each in c for atom in each.atoms}
         return forms, sorted(atoms), any(len(c) > 1 for c in self.conditions)
-
-    def properties_of(self, i: int) -> str | None:
-        text: str | None = self.properties[i].as_py()
-        return text
 
     def all_properties(self) -> pa.Array:
         return self.properties

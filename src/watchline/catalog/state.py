@@ -23,7 +23,7 @@ from watchline.catalog.commands import Row, steps
 from watchline.catalog.query_blocks import Block
 from watchline.errors import CatalogError, InvalidQuery, UnknownQuery
 from watchline.kernels.arrays import Mask
-from watchline.model import Query, Stream
+from watchline.model import Emit, Query, Stream
 from watchline.sql import QueryFilter
 
 
@@ -95,7 +95,7 @@ class Queries:
 
     def chosen_by(self, where: QueryFilter) -> Queries:
         """Those that a condition over ids, streams and properties chooses. Each is looked at."""
-        entries = {i: e for i, e in self.entries.items() if where.holds(_record(e.query))}
+        entries = {i: e for i, e in self.entries.items() if where.holds(_query_record(e.query))}
         blocks = []
         for block in self.blocks:
             mask = np.array([where.holds(r) for r in _block_records(block)], np.bool_)
@@ -107,25 +107,27 @@ class Queries:
         return f"<{len(self):,} queries at version {self.version}>"
 
 
-def _record(query: Query) -> dict[str, Any]:
-    """What a filter may ask about a query."""
-    return {
-        "id": query.id,
-        "stream": tuple(source.stream for source in query.sources),
-        "emit": query.emit.value,
-        "properties": json.loads(query.properties) if query.properties else None,
-    }
+def _query_record(query: Query) -> dict[str, Any]:
+    streams = tuple(source.stream for source in query.sources)
+    return _record(query.id, streams, query.emit, query.properties)
 
 
 def _block_records(block: Block) -> Iterator[dict[str, Any]]:
-    for i, name in enumerate(block.ids.to_pylist()):
-        text = block.properties_of(i)
-        yield {
-            "id": name,
-            "stream": (block.stream,),
-            "emit": block.emit.value,
-            "properties": json.loads(text) if text else None,
-        }
+    """Those of all queries of a block, which are not made for it."""
+    for name, text in zip(block.ids.to_pylist(), block.all_properties().to_pylist(), strict=True):
+        yield _record(name, (block.stream,), block.emit, text)
+
+
+def _record(
+    query_id: str, streams: tuple[str, ...], emit: Emit, properties: str | None
+) -> dict[str, Any]:
+    """What a filter may ask about a query."""
+    return {
+        "id": query_id,
+        "stream": streams,
+        "emit": emit.value,
+        "properties": json.loads(properties) if properties else None,
+    }
 
 
 def check_id(query_id: object) -> str:
