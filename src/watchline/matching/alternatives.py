@@ -60,10 +60,8 @@ def boxes_of(
 ) -> tuple[Integers, Doubles, Doubles]:
     """All boxes of these sides below these codes: their codes, and their bounds (n, axes)."""
     below, *ranges = zip(*product(codes, *sides), strict=True)
-    lo, hi = (
-        np.array([[float(bound) for bound in side] for side in sides_of]).reshape(-1, len(below)).T
-        for sides_of in ([[r.lo for r in s] for s in ranges], [[r.hi for r in s] for s in ranges])
-    )
+    bounds = np.array([(float(r.lo), float(r.hi)) for side in ranges for r in side])
+    lo, hi = bounds.reshape(len(ranges), len(below), 2).T
     return np.array(below), lo, hi
 
 

@@ -357,11 +357,9 @@ class PlanDraft:
         """All queries of a bulk registration: boxes and regions as columns."""
         if isinstance(block, BoxBlock):
             self._add_boxes(block)
-        elif isinstance(block, RegionBlock):
-            self._add_region_queries(block)
         else:
-            for query in block.queries():
-                self.add(query, block.version)
+            assert isinstance(block, RegionBlock)
+            self._add_region_queries(block)
 
     def _add_region_queries(self, block: RegionBlock) -> None:
         """All regions of a bulk registration, those of each condition at once."""

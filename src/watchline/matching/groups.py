@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,9 +139,8 @@ def region_part_of(
     return RegionPart(whole, None, axes, None, starts, lo, hi, numbers, point, shapes.finish())
 
 
-def _united(groups: Iterable[BoxGroup]) -> tuple[Axes, Doubles, Doubles, Integers]:
+def _united(groups: Sequence[BoxGroup]) -> tuple[Axes, Doubles, Doubles, Integers]:
     """Axes, bounds (axes, n) and numbers of all boxes."""
-    groups = list(groups)
     axes = tuple(sorted({axis for group in groups for axis in group.axes}))
     numbers = np.concatenate([n for group in groups for n in group.numbers])
     lo, hi = (

@@ -84,14 +84,9 @@ class ShapeDraft:
     def __init__(self) -> None:
         self._done: list[RegionColumns] = []
         self._waiting: list[Shape] = []
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
 
     def add(self, regions: Regions) -> None:
         """More regions, after those that there are."""
-        self._count += len(regions.forms if isinstance(regions, RegionColumns) else regions)
         if isinstance(regions, RegionColumns):
             self._settle()
             self._done.append(regions)
