@@ -111,13 +111,13 @@ def _read(loading: Loading) -> Features:
         raise click.UsageError("--layer is for files that have layers, such as a GeoPackage")
     if file != "-" and not os.path.exists(file):
         raise InvalidQuery(f"there is no file {file}")
+    if file == "-" or ending in _GEOJSON:
+        return read_geojson("standard input" if file == "-" else file, _text(file))
     # What reads columns loads the index: only for those who need it.
     from watchline.cli.geotables import read_geoparquet, read_with_gdal
 
     if ending in _PARQUET:
         return read_geoparquet(file, loading.geometry)
-    if file == "-" or ending in _GEOJSON:
-        return read_geojson("standard input" if file == "-" else file, _text(file))
     return read_with_gdal(file, loading.layer)
 
 

@@ -51,6 +51,4 @@ class PropertiesTask:
         for batch in batches:
             if known is None:
                 known = properties_known(self.ref, batch_version(self.ref, self.version))
-            found = known.of(batch.column("query_id"))
-            table = pa.Table.from_batches([batch]).append_column(COLUMN, found)
-            yield from table.to_batches()
+            yield batch.append_column(COLUMN, known.of(batch.column("query_id")))
