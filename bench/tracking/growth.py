@@ -17,6 +17,7 @@ import pyarrow as pa
 
 import watchline as wl
 from bench.common.report import publish, say, table
+from bench.tracking.squares import register_squares
 
 SIDE = 0.001
 # Rows in a call, and how many calls are timed.
@@ -44,10 +45,7 @@ class World:
             f"CREATE STREAM cars (id {kind}, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
             " POINT (x, y) TIMEOUT INTERVAL 1 HOUR"
         )
-        x, y = rng.random((2, queries)) * (1 - SIDE)
-        bounds = {"x": (x, x + SIDE), "y": (y, y + SIDE)}
-        names = [f"q{i}" for i in range(queries)]
-        catalog.register_boxes("cars", names, bounds, emit="changes")
+        register_squares(catalog, "cars", queries, SIDE, rng)
         world = World(wl.Tracker(catalog, "cars"), objects, kind, rng)
         world.tracker.process(world.rows(np.arange(objects)))
         world.tracker.touched()

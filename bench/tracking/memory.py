@@ -20,6 +20,7 @@ import pyarrow as pa
 
 import watchline as wl
 from bench.common.report import say, table
+from bench.tracking.squares import register_squares
 
 SIDE = 0.01
 # Objects for each query.
@@ -56,9 +57,7 @@ def measured(queries: int, rows: int) -> dict[str, float]:
         "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
         " POINT (x, y) TIMEOUT INTERVAL 1 HOUR"
     )
-    x, y = rng.random((2, queries)) * (1 - SIDE)
-    bounds = {"x": (x, x + SIDE), "y": (y, y + SIDE)}
-    catalog.register_boxes("cars", [f"q{i}" for i in range(queries)], bounds, emit="changes")
+    register_squares(catalog, "cars", queries, SIDE, rng)
     gc.collect()
     before = _resident()
     tracker = wl.Tracker(catalog, "cars")

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 import watchline as wl
 from bench.common.report import amount, publish, say, table
+from bench.tracking.squares import register_squares
 from watchline.tracking import object_index
 
 SIDE, SYMBOLS, BATCH = 0.001, 2_000, 100_000
@@ -57,9 +58,7 @@ class World:
             "CREATE STREAM ticks (id BIGINT, x DOUBLE, y DOUBLE, price DOUBLE, symbol STRING,"
             " ts TIMESTAMP) OBJECT id TIME ts POINT (x, y) TIMEOUT INTERVAL 1 HOUR"
         )
-        x, y = rng.random((2, size)) * (1 - SIDE)
-        bounds = {"x": (x, x + SIDE), "y": (y, y + SIDE)}
-        catalog.register_boxes("ticks", [f"q{i}" for i in range(size)], bounds, emit="changes")
+        register_squares(catalog, "ticks", size, SIDE, rng)
         tracker = wl.Tracker(catalog, "ticks")
         names = np.array([f"S{i}" for i in range(SYMBOLS)])
         for first in range(0, size, BATCH):
