@@ -58,6 +58,8 @@ class Stream:
     retention: Retention | None = None
     # None: rows may be of any time.
     max_ahead: int | None = MAX_AHEAD
+    # Whether the point is a longitude and a latitude, and lengths are metres.
+    geography: bool = False
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -69,6 +71,8 @@ class Stream:
         self._needs("TIME", self.time, Type.TIMESTAMP)
         for name in self.point or ():
             self._needs("POINT", name, Type.DOUBLE)
+        if self.geography and not self.point:
+            raise InvalidQuery("AS GEOGRAPHY needs a POINT (longitude, latitude)", clause="POINT")
         if self.point and self.point[0] == self.point[1]:
             raise InvalidQuery(
                 f"POINT needs two different attributes, not {self.point[0]!r} twice", clause="POINT"
@@ -124,10 +128,12 @@ class Stream:
         text += f" OBJECT {name_sql(self.object)} TIME {name_sql(self.time)}"
         if self.point:
             text += f" POINT ({', '.join(map(name_sql, self.point))})"
+            text += " AS GEOGRAPHY" if self.geography else ""
         if self.timeout is not None:
             text += f" TIMEOUT INTERVAL {interval_sql(self.timeout)}"
         if self.max_speed is not None:
             text += f" MAX SPEED {number_sql(self.max_speed)}"
+            text += " METERS PER SECOND" if self.geography else ""
         if self.max_ahead is None:
             text += " MAX AHEAD UNLIMITED"
         elif self.max_ahead != MAX_AHEAD:

@@ -1,8 +1,11 @@
-"""Where: regions of the plane, regions bound to a focal object, and k nearest neighbours.
+"""Where: static regions, regions bound to a focal object, and k nearest neighbours.
 
 All geometry is float64 in the fixed forms of docs/decisions/0003, so that every path through the
 product decides a point on a border the same way. `repr` is the clause of the statement; that of a
 polygon or corridor with very many vertices is shortened, and `region_sql` gives all of it.
+
+A region is of the plane, or `on_earth`: then x is a longitude, y a latitude, and a length counts
+metres. A polygon is the same on both, and what is bound to an object is what its stream is.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from watchline.model.text import number_sql, scalar_sql, shortened
 
 ObjectId = Union[int, str]
 
+_NORTH_POLE_TOO = math.nextafter(90.0, math.inf)
+
 # The least and the greatest length of a corridor's reach and segments: their squares are exact to
 # the last bits, neither zero nor infinite.
 SHORTEST, LONGEST = 1e-140, 1e140
@@ -37,21 +42,54 @@ def _positive(what: str, value: float) -> None:
         raise InvalidRange(f"{what} must be greater than zero and finite, not {value}")
 
 
+def on_the_sheet(what: str, longitude: float, latitude: float) -> tuple[float, float]:
+    """A place with its longitude in [-180, 180); refused if its latitude is beyond a pole."""
+    _finite(what, longitude, latitude)
+    _latitude(what, latitude)
+    return _wrapped(longitude), latitude + 0.0
+
+
+def _latitude(what: str, *values: float) -> None:
+    for value in values:
+        if not -90 <= value <= 90:
+            raise InvalidRange(
+                f"{what} has latitude {number_sql(value)}, beyond 90:"
+                " are longitude and latitude swapped?"
+            )
+
+
+def _wrapped(longitude: float) -> float:
+    rest = math.remainder(longitude, 360.0)
+    return -180.0 if rest == 180.0 else rest + 0.0
+
+
+def _metres(value: float, on_earth: bool) -> str:
+    return f"{number_sql(value)} METERS" if on_earth else number_sql(value)
+
+
 def _numbers(*values: float) -> str:
     return ", ".join(map(number_sql, values))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Box:
-    """`x1 <= x < x2` and `y1 <= y < y2`; any two opposite corners may be given."""
+    """`x1 <= x < x2` and `y1 <= y < y2`; any two opposite corners may be given.
+
+    On Earth these are west, south, east and north, in this order. A box with west > east crosses
+    the antimeridian, and one with north = 90 includes the pole.
+    """
 
     x1: float
     y1: float
     x2: float
     y2: float
+    on_earth: bool = False
 
     def __post_init__(self) -> None:
         _finite("a corner of a box", self.x1, self.y1, self.x2, self.y2)
+        if self.on_earth:
+            self._lay_on_the_sheet()
+            return
         for low, high in (("x1", "x2"), ("y1", "y2")):
             ends = sorted((getattr(self, low) + 0.0, getattr(self, high) + 0.0))
             if ends[0] == ends[1]:
@@ -61,26 +99,78 @@ class Box:
             object.__setattr__(self, low, ends[0])
             object.__setattr__(self, high, ends[1])
 
+    def _lay_on_the_sheet(self) -> None:
+        west, east = self.x1, self.x2
+        south, north = self.y1, min(self.y2, 90.0) if self.y2 == _NORTH_POLE_TOO else self.y2
+        _latitude("a corner of a box", south, north)
+        if south >= north:
+            raise InvalidRange(
+                "a box on Earth is (west, south, east, north):"
+                f" south {number_sql(south)} is not below north {number_sql(north)}"
+            )
+        if east - west >= 360:
+            west, east = -180.0, 180.0
+        else:
+            # The east side does not belong to the box, so that of the whole sheet is 180.
+            west, east = _wrapped(west), _wrapped(east)
+            east = 180.0 if east == -180.0 else east
+        if west == east:
+            raise InvalidRange(
+                "a box on Earth is (west, south, east, north):"
+                f" west and east are both {number_sql(west)}"
+            )
+        # Latitudes end at 90, so that no other comparison need know of the pole.
+        north = _NORTH_POLE_TOO if north == 90 else north + 0.0
+        for name, value in zip(
+            ("x1", "y1", "x2", "y2"), (west, south + 0.0, east, north), strict=True
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def crosses(self) -> bool:
+        """Whether the antimeridian goes through it."""
+        return self.x1 > self.x2
+
+    @property
+    def flat(self) -> Box | Polygon:
+        """The same points as a box of the plane, or as two in one polygon where it crosses."""
+        if not self.on_earth:
+            return self
+        if not self.crosses:
+            return Box(self.x1, self.y1, self.x2, self.y2)
+        sides = ((self.x1, 180.0), (-180.0, self.x2))
+        low, high = self.y1, self.y2
+        return Polygon.of(
+            [[[(west, low), (east, low), (east, high), (west, high)]] for west, east in sides]
+        )
+
     def __repr__(self) -> str:
-        return f"INSIDE ({_numbers(self.x1, self.y1, self.x2, self.y2)})"
+        north = 90.0 if self.on_earth and self.y2 == _NORTH_POLE_TOO else self.y2
+        return f"INSIDE ({_numbers(self.x1, self.y1, self.x2, north)})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Circle:
-    """`dx*dx + dy*dy <= r*r`."""
+    """`dx*dx + dy*dy <= r*r`; on Earth the places whose chord is not longer than that under an arc
+    of the radius."""
 
     x: float
     y: float
     radius: float
+    on_earth: bool = False
 
     def __post_init__(self) -> None:
         _finite("the centre of a circle", self.x, self.y)
         _positive("the radius of a circle", self.radius)
-        object.__setattr__(self, "x", self.x + 0.0)
-        object.__setattr__(self, "y", self.y + 0.0)
+        x, y = self.x + 0.0, self.y + 0.0
+        if self.on_earth:
+            x, y = on_the_sheet("the centre of a circle", x, y)
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
 
     def __repr__(self) -> str:
-        return f"INSIDE CIRCLE ({_numbers(self.x, self.y, self.radius)})"
+        radius = _metres(self.radius, self.on_earth)
+        return f"INSIDE CIRCLE ({_numbers(self.x, self.y)}, {radius})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,11 +222,14 @@ class Polygon:
 class Corridor:
     """What is at most `reach` from a line, or from one of several lines.
 
-    A line is the bytes of its float64 (x, y) pairs, like a ring of a polygon.
+    A line is the bytes of its float64 (x, y) pairs, like a ring of a polygon. On Earth its segments
+    are straight in longitude and latitude, and the reach is measured in the plane that touches the
+    sphere at the point.
     """
 
     lines: tuple[bytes, ...]
     reach: float
+    on_earth: bool = False
 
     def __post_init__(self) -> None:
         lengths = f"between {SHORTEST:g} and {LONGEST:g}"
@@ -157,11 +250,13 @@ class Corridor:
                 raise InvalidRange(
                     f"the segments of a corridor must be {lengths} long, or of no length"
                 )
+            if self.on_earth:
+                _latitude("the line of a corridor", *path[:, 1].tolist())
 
     @classmethod
-    def of(cls, lines: Iterable[npt.ArrayLike], reach: float) -> Corridor:
+    def of(cls, lines: Iterable[npt.ArrayLike], reach: float, on_earth: bool = False) -> Corridor:
         """From the coordinates of each line."""
-        return cls(tuple(_array(line).tobytes() for line in lines), float(reach))
+        return cls(tuple(_array(line).tobytes() for line in lines), float(reach), on_earth)
 
     def paths(self) -> Iterator[Doubles]:
         return map(_points, self.lines)
@@ -180,7 +275,7 @@ class Corridor:
         text = f"LINESTRING {lines[0]}"
         if len(lines) > 1:
             text = f"MULTILINESTRING ({', '.join(lines)})"
-        return f"INSIDE CORRIDOR '{text}' WITHIN {number_sql(self.reach)}"
+        return f"INSIDE CORRIDOR '{text}' WITHIN {_metres(self.reach, self.on_earth)}"
 
 
 def _points(line: bytes) -> Doubles:

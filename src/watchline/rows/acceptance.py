@@ -20,7 +20,7 @@ from watchline.errors import SchemaMismatch
 from watchline.kernels.arrays import Doubles, Integers, Mask, read_only
 from watchline.kernels.compiled import kernel
 from watchline.model import Attribute, Stream, Type
-from watchline.rows.columns import ARROW, Columns, one_array
+from watchline.rows.columns import ARROW, Columns, beyond_a_pole, on_the_sheet, one_array
 from watchline.rows.slot_columns import raw_values
 
 TIME = pa.timestamp("us", "UTC")
@@ -29,6 +29,8 @@ _LAST = 2**63 - 1
 _NO_ORDER = np.empty(0, np.int64)
 # The reason of rows that are farther ahead of the wall clock than MAX AHEAD.
 FUTURE = "future"
+# That of rows on Earth beyond a pole: mostly longitude and latitude are swapped.
+LATITUDE = "latitude"
 # Rows that were not accepted, by the reason.
 Rejects = Counter[str]
 
@@ -62,13 +64,26 @@ def declared(rows: pa.Table | pa.RecordBatch, stream: Stream) -> pa.Table:
     schema = row_schema(stream)
     if rows.schema.equals(schema):
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-        return _in_one_piece(table)
+        table = _in_one_piece(table)
+        return _wrapped(table, stream) if stream.geography else table
     columns = Columns(rows, stream)
     arrays = []
     for attribute in stream.attributes:
-        array = columns.array(attribute)
+        # Latitudes are for `accepted` to judge.
+        is_latitude = stream.geography and stream.point and attribute.name == stream.point[1]
+        array = columns.as_given(attribute) if is_latitude else columns.array(attribute)
         arrays.append(array.cast(TIME) if attribute.type is Type.TIMESTAMP else array)
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _wrapped(rows: pa.Table, stream: Stream) -> pa.Table:
+    """The rows with their longitudes in [-180, 180)."""
+    assert stream.point
+    place = rows.schema.get_field_index(stream.point[0])
+    given = one_array(rows.column(place))
+    if (moved := on_the_sheet(given, stream.point[0], stream)) is given:
+        return rows
+    return rows.set_column(place, rows.schema.field(place), moved)
 
 
 def _in_one_piece(rows: pa.Table) -> pa.Table:
@@ -166,6 +181,10 @@ def _requirements(
         if extent(read_only(times))[1] > latest:
             # What stands where there is NULL decides nothing: such a row has no time.
             yield times <= np.int64(latest), FUTURE
+    if stream.geography and stream.point:
+        latitudes = columns.as_given(stream.attribute(stream.point[1]))
+        if (beyond := beyond_a_pole(latitudes.to_numpy(zero_copy_only=False))) is not None:
+            yield ~beyond, LATITUDE
     for attribute in stream.attributes:
         if attribute.name not in used or attribute.type not in (Type.DOUBLE, Type.BIGINT):
             continue

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.errors import InvalidQuery, SchemaMismatch, UnknownAttribute
-from watchline.kernels.arrays import Integers, Mask
+from watchline.kernels.arrays import Doubles, Integers, Mask, read_only
+from watchline.kernels.earth import all_wrapped, wrapped_all
 from watchline.model import Attribute, Stream, Type
 from watchline.names import hint
 
@@ -122,9 +123,16 @@ class Columns:
             if self._source is not None:
                 array = self._source.array(attribute).take(pa.array(self._chosen))
             else:
-                array = _converted(self._rows, attribute, self._stream)
+                array = self.as_given(attribute)
+                if self._stream.geography:
+                    array = on_the_sheet(array, attribute.name, self._stream)
             self._arrays[attribute.name] = array
         return array
+
+    def as_given(self, attribute: Attribute) -> pa.Array:
+        """The column of the rows themselves, of the declared type; on Earth a latitude may be
+        beyond a pole."""
+        return _converted(self._rows, attribute, self._stream)
 
     def take(self, rows: Integers) -> Columns:
         """These rows only; columns that were converted before are not converted again."""
@@ -160,6 +168,29 @@ class Columns:
                 array = pc.fill_null(array, False if attribute.type is Type.BOOLEAN else 0)
             values = self._values[attribute.name] = array.to_numpy(zero_copy_only=False)
         return values
+
+
+def on_the_sheet(array: pa.Array, name: str, stream: Stream) -> pa.Array:
+    """The longitudes of a stream on Earth in [-180, 180), and its latitudes without those beyond a
+    pole, which become NULL; other columns, and those that are so already, as they are."""
+    assert stream.point
+    if name not in stream.point:
+        return array
+    values: Doubles = array.to_numpy(zero_copy_only=False)
+    if name == stream.point[0]:
+        if all_wrapped(read_only(values)):
+            return array
+        return pa.array(wrapped_all(read_only(values)), from_pandas=True)
+    beyond = beyond_a_pole(values)
+    return array if beyond is None else pc.if_else(pa.array(beyond), None, array)
+
+
+def beyond_a_pole(latitudes: Doubles) -> Mask | None:
+    """Which latitudes are none, None if all are; NaN counts as one that is not known."""
+    if not len(latitudes) or max(np.fmax.reduce(latitudes), -np.fmin.reduce(latitudes)) <= 90:
+        return None
+    beyond: Mask = np.abs(latitudes) > 90
+    return beyond if beyond.any() else None
 
 
 def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: Stream) -> pa.Array:
