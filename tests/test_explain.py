@@ -241,6 +241,7 @@ def explained(catalog: Catalog, query_id: str, monkeypatch: pytest.MonkeyPatch) 
 ESTIMATED = f"  estimated   from 500 of {MANY:,} queries"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clause",
     [
@@ -258,6 +259,7 @@ def test_a_fence_among_very_many_is_explained_from_a_sample(
     assert estimated == ESTIMATED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clause", "box"),
     [
@@ -348,6 +350,7 @@ def test_the_likely_plan_costs_what_the_whole_plan_costs(monkeypatch: pytest.Mon
     assert 0.6 < likely / cost(catalog) < 1.7
 
 
+@pytest.mark.slow
 def test_explain_as_a_statement_samples_too(monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = among_many("INSIDE CIRCLE ({a}, {b}, 0.5)")
     work = Work(monkeypatch)

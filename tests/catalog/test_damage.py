@@ -272,6 +272,7 @@ def test_a_clean_up_during_a_look_for_damage_is_no_damage(
     assert check(str(path)).is_sound
 
 
+@pytest.mark.slow
 def test_readers_see_no_damage_while_others_write(path: Path) -> None:
     """A writer may be between its commit and its record, or merging and cleaning files."""
     count = 2 * MERGE_FILES

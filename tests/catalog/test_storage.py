@@ -181,6 +181,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_nothing_they_confirmed(path: Path) -> None:
     """SIGKILL at random moments: every confirmed query is there, and at most one more."""
     draw = random.Random(17)
@@ -280,6 +281,7 @@ def race(path: Path, names: list[str], count: int) -> list[list[int]]:
     return [[int(word) for word in output.split()] for output in outputs]
 
 
+@pytest.mark.slow
 def test_two_processes_lose_nothing(path: Path) -> None:
     count = 120
     assert race(path, ["a", "b"], count) == [list(range(count))] * 2
@@ -299,6 +301,7 @@ def test_an_id_is_never_registered_twice(path: Path) -> None:
     assert len(catalog.queries()) == count
 
 
+@pytest.mark.slow
 def test_processes_create_one_catalog_together(tmp_path: Path) -> None:
     code = "import sys, watchline as wl; print(wl.Catalog(sys.argv[1]).version)"
     command = [sys.executable, "-c", code, str(tmp_path / "new")]
