@@ -29,7 +29,7 @@ test: setup  ## run the tests
 	@WATCHLINE_EFFORT=0.25 .venv/bin/python -m pytest -n auto --dist worksteal
 
 quick: setup  ## the short tests without Spark, with fewer examples: while you work
-	@WATCHLINE_EFFORT=0.1 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow and not spark"
+	@WATCHLINE_EFFORT=0.05 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow and not spark"
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
 	@WATCHLINE_EFFORT=$(EFFORT) WATCHLINE_ROUNDS=$(ROUNDS) .venv/bin/python -m pytest -n auto --dist worksteal \

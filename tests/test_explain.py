@@ -321,6 +321,7 @@ def test_a_rare_query_among_very_many_is_not_multiplied(monkeypatch: pytest.Monk
     assert stands == "  stands in   scan of 1 dimension with few others or none"
 
 
+@pytest.mark.slow
 def test_a_join_among_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
     streams = (
         f"CREATE STREAM {name} (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"

@@ -76,6 +76,7 @@ def test_an_emptied_newest_entry_is_refused_and_says_how_to_repair(path: Path) -
     assert f"`watchline --catalog {path} catalog repair`" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", [True, False])
 def test_a_cut_at_every_byte_is_noticed(path: Path, recorded: bool) -> None:
     whole = newest(path).read_bytes()
@@ -236,6 +237,7 @@ def test_the_record_of_another_catalog_is_no_damage(path: Path, tmp_path: Path) 
     assert check(str(tmp_path / "other")).is_sound
 
 
+@pytest.mark.slow
 def test_compaction_and_cleaning_are_no_damage(path: Path) -> None:
     other = Catalog(path)
     for oldest in (None, 3, None):

@@ -203,6 +203,7 @@ def test_killed_writers_lose_nothing_they_confirmed(path: Path) -> None:
         assert catalog.version == start + 1
 
 
+@pytest.mark.slow
 def test_a_writer_that_slept_does_not_write_into_the_past(path: Path) -> None:
     """Its next place in Delta's log is free again, because the log was cleaned; others went on."""
     sleeper, busy = Catalog(path), Catalog(path)
@@ -292,6 +293,7 @@ def test_two_processes_lose_nothing(path: Path) -> None:
     assert sizes == [1] * (2 * count)
 
 
+@pytest.mark.slow
 def test_an_id_is_never_registered_twice(path: Path) -> None:
     count = 40
     won = race(path, ["same"] * 3, count)

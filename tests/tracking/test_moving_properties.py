@@ -548,6 +548,7 @@ def test_another_number_of_shards_changes_nothing(script: Script, generous: bool
         shards.play(*event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(range(400, 406)))
 def test_another_number_of_shards_changes_nothing_for_a_crowd(seed: int) -> None:
     kind, timeout, events = crowd(seed)
