@@ -3,6 +3,8 @@ BENCHMARKS := borders catalog indexes joins matches moving regions shedding spat
 # Of `make soak`: how many times the examples and the kills of `make test`.
 EFFORT ?= 30
 ROUNDS ?= 5
+# One more than there are cores: tests that start Spark wait as long as they compute.
+PROCESSES ?= $(shell expr $$(nproc) + 1)
 # Compiled modules are kept, whatever the surroundings say: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo burst alerts tour test quick soak test-spark check hooks bench format lock clean
@@ -26,10 +28,10 @@ tour: setup  ## the language and the catalog, without Spark
 	@.venv/bin/python -m examples.tour $(ARGS)
 
 test: setup  ## run the tests
-	@WATCHLINE_EFFORT=0.25 .venv/bin/python -m pytest -n auto --dist worksteal
+	@WATCHLINE_EFFORT=0.25 .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
 
 quick: setup  ## the short tests without Spark, with fewer examples: while you work
-	@WATCHLINE_EFFORT=0.1 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow and not spark"
+	@WATCHLINE_EFFORT=0.05 .venv/bin/python -m pytest -n auto --dist worksteal -m "not slow and not spark"
 
 soak: setup  ## many more examples and kills than `make test`; takes hours
 	@WATCHLINE_EFFORT=$(EFFORT) WATCHLINE_ROUNDS=$(ROUNDS) .venv/bin/python -m pytest -n auto --dist worksteal \

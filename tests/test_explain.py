@@ -241,6 +241,7 @@ def explained(catalog: Catalog, query_id: str, monkeypatch: pytest.MonkeyPatch) 
 ESTIMATED = f"  estimated   from 500 of {MANY:,} queries"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clause",
     [
@@ -258,6 +259,7 @@ def test_a_fence_among_very_many_is_explained_from_a_sample(
     assert estimated == ESTIMATED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clause", "box"),
     [
@@ -319,6 +321,7 @@ def test_a_rare_query_among_very_many_is_not_multiplied(monkeypatch: pytest.Monk
     assert stands == "  stands in   scan of 1 dimension with few others or none"
 
 
+@pytest.mark.slow
 def test_a_join_among_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
     streams = (
         f"CREATE STREAM {name} (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
@@ -348,6 +351,7 @@ def test_the_likely_plan_costs_what_the_whole_plan_costs(monkeypatch: pytest.Mon
     assert 0.6 < likely / cost(catalog) < 1.7
 
 
+@pytest.mark.slow
 def test_explain_as_a_statement_samples_too(monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = among_many("INSIDE CIRCLE ({a}, {b}, 0.5)")
     work = Work(monkeypatch)

@@ -1,7 +1,9 @@
-"""Whether the cost of a call follows its rows: a tracker without Spark, by the objects it knows.
+"""Whether the cost of a call follows its rows: a tracker without Spark, by the objects it knows and
+by its queries.
 
-The same calls are timed with each number of objects known, in turns, so that a busy machine slows
-all of them alike. The bytes are those of a delta of the state, beside a whole snapshot.
+The same calls are timed with each number of objects or queries, in turns, so that a busy machine
+slows all of them alike. The more queries there are, the smaller are their boxes, so that a row is
+in as many. The bytes are those of a delta of the state, beside a whole snapshot.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from bench.tracking.squares import register_squares
 SIDE = 0.001
 # Rows in a call, and how many calls are timed.
 CALLS = {1: 300, 1_000: 40, 100_000: 5}
+QUICK_CALLS = {1: 5, 10: 2}
 TURNS = 5
+SIZES = ("rows a call", "best", "median", "bytes a row")
 
 
 @dataclass
@@ -38,14 +42,14 @@ class World:
     written: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(objects: int, queries: int, kind: str) -> World:
+    def of(objects: int, queries: int, kind: str, side: float = SIDE) -> World:
         rng = np.random.default_rng(5)
         catalog = wl.Catalog.of()
         catalog.execute(
             f"CREATE STREAM cars (id {kind}, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
             " POINT (x, y) TIMEOUT INTERVAL 1 HOUR"
         )
-        register_squares(catalog, "cars", queries, SIDE, rng)
+        register_squares(catalog, "cars", queries, side, rng)
         world = World(wl.Tracker(catalog, "cars"), objects, kind, rng)
         world.tracker.process(world.rows(np.arange(objects)))
         world.tracker.touched()
@@ -73,30 +77,57 @@ class World:
 
 
 def growth(quick: bool) -> Iterator[str]:
-    """Calls of 1, 1,000 and 100,000 rows with three numbers of objects, ids of both types."""
-    queries = 1_000 if quick else 100_000
+    """Calls of 1, 1,000 and 100,000 rows: by the objects that are known, with ids of both types,
+    and by the queries."""
+    usual = 1_000 if quick else 100_000
     known = (100, 200, 400) if quick else (10_000, 100_000, 1_000_000)
-    sizes = {1: 5, 10: 2} if quick else CALLS
-    yield f"## Growth: a tracker with {queries:,} boxes, by the objects that are known"
+    yield f"## Growth: a tracker with {usual:,} boxes, by the objects that are known"
     lines = []
     for kind in ("BIGINT", "STRING"):
         worlds = []
         for objects in known:
             say(f"growth: {objects:,} objects, ids {kind}")
-            worlds.append(World.of(objects, queries, kind))
-        for size, count in sizes.items():
-            for _ in range(1 if quick else TURNS):
-                for world in worlds:
-                    world.calls(size, count)
+            worlds.append(World.of(objects, usual, kind))
+        taken_in_turns(worlds, quick)
         for world in worlds:
             whole = len(world.tracker.snapshot())
-            for size in sizes:
-                taken = world.taken[size]
-                each = f"{world.written[size] / size:,.0f}"
-                cells = [f"{f(taken) * 1e3:.2f} ms" for f in (min, statistics.median)]
-                lines.append([kind, f"{world.objects:,}", f"{size:,}", *cells, each, f"{whole:,}"])
-        for size in sizes:
-            middle = [statistics.median(world.taken[size]) for world in worlds]
-            publish(f"{size:,} rows a call, {kind}: most / fewest objects", middle[-1] / middle[0])
-    header = ["ids", "objects", "rows a call", "best", "median", "bytes a row", "whole state"]
-    yield table(header, lines)
+            lines += [
+                [kind, f"{world.objects:,}", *cells, f"{whole:,}"] for cells in by_size(world)
+            ]
+        compare(worlds, f"{kind}: most / fewest objects")
+    yield table(["ids", "objects", *SIZES, "whole state"], lines)
+
+    objects, many = known[-2], ((100, 400) if quick else (1_000, 10_000, 100_000, 1_000_000))
+    yield f"## Growth: a tracker that knows {objects:,} objects, by the queries"
+    worlds = []
+    for queries in many:
+        say(f"growth: {queries:,} queries")
+        worlds.append(World.of(objects, queries, "BIGINT", SIDE * (usual / queries) ** 0.5))
+    taken_in_turns(worlds, quick)
+    lines = [
+        [f"{queries:,}", *cells]
+        for queries, world in zip(many, worlds, strict=True)
+        for cells in by_size(world)
+    ]
+    compare(worlds, "most / fewest queries")
+    yield table(["queries", *SIZES], lines)
+
+
+def taken_in_turns(worlds: list[World], quick: bool) -> None:
+    for size, count in (QUICK_CALLS if quick else CALLS).items():
+        for _ in range(1 if quick else TURNS):
+            for world in worlds:
+                world.calls(size, count)
+
+
+def by_size(world: World) -> Iterator[list[str]]:
+    """A line for each number of rows, as `SIZES` names its cells."""
+    for size, taken in world.taken.items():
+        times = [f"{f(taken) * 1e3:.2f} ms" for f in (min, statistics.median)]
+        yield [f"{size:,}", *times, f"{world.written[size] / size:,.0f}"]
+
+
+def compare(worlds: list[World], what: str) -> None:
+    for size in worlds[0].taken:
+        middle = [statistics.median(world.taken[size]) for world in worlds]
+        publish(f"{size:,} rows a call, {what}", middle[-1] / middle[0])

@@ -222,6 +222,7 @@ def test_all_ways_give_the_same(step: float, dims: int) -> None:
     assert total > 300
 
 
+@pytest.mark.slow
 def test_a_call_of_many_rows_grows_its_columns() -> None:
     """More crossings than the first guess, new streams in the middle, more rows than a chunk."""
     rng = np.random.default_rng(1)
@@ -284,6 +285,7 @@ def test_removing_most_rebuilds_and_gives_memory_back() -> None:
     assert told(border.advance([1], [[0.5, 0.5]])) == [(0, 1, 5, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [AUTO, WALK, STABS])
 def test_a_million_equal_borders(steps: Steps) -> None:
     """All queries are one range: every search and removal meets one border a million times."""

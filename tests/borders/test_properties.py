@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.index.test_properties import bound, boxes
 from tests.support.crossings import World, interleave
-from tests.support.effort import examples
+from tests.support.effort import examples, seeds
 from tests.support.unjitted import as_plain_python
 from watchline.borders import AUTO, STABS, WALK, BorderIndex, build_borders
 from watchline.borders.papers.diff import DiffRmq
@@ -55,7 +55,7 @@ CASES: list[Any] = [
 
 
 @pytest.mark.parametrize(("make", "dims"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(range(3)))
 def test_long_interleavings(make: Any, dims: int, seed: int) -> None:
     interleave(make(), dims, np.random.default_rng(seed), 60, 40)
 
@@ -74,6 +74,7 @@ def test_a_rank_counts_the_keys_up_to_a_value(
         assert rank(borders, 0, value) == (keys <= value).sum()
 
 
+@pytest.mark.slow
 def test_kernels_as_plain_python() -> None:
     """The same interleavings with nothing compiled."""
     assert len(as_plain_python("border")) == len(WAYS) * 2

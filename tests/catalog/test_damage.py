@@ -76,6 +76,7 @@ def test_an_emptied_newest_entry_is_refused_and_says_how_to_repair(path: Path) -
     assert f"`watchline --catalog {path} catalog repair`" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", [True, False])
 def test_a_cut_at_every_byte_is_noticed(path: Path, recorded: bool) -> None:
     whole = newest(path).read_bytes()
@@ -236,6 +237,7 @@ def test_the_record_of_another_catalog_is_no_damage(path: Path, tmp_path: Path) 
     assert check(str(tmp_path / "other")).is_sound
 
 
+@pytest.mark.slow
 def test_compaction_and_cleaning_are_no_damage(path: Path) -> None:
     other = Catalog(path)
     for oldest in (None, 3, None):
@@ -272,6 +274,7 @@ def test_a_clean_up_during_a_look_for_damage_is_no_damage(
     assert check(str(path)).is_sound
 
 
+@pytest.mark.slow
 def test_readers_see_no_damage_while_others_write(path: Path) -> None:
     """A writer may be between its commit and its record, or merging and cleaning files."""
     count = 2 * MERGE_FILES

@@ -155,6 +155,7 @@ def test_unknown_stream_and_emit(catalog: Catalog) -> None:
     assert catalog.version == 1
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand(catalog: Catalog) -> None:
     n = 100_000
     lo = np.arange(n) / 7

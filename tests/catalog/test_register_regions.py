@@ -405,6 +405,7 @@ def test_a_join_is_shown_by_each_of_its_streams(cars: Catalog) -> None:
     assert not len(cars.execute("SHOW QUERIES WHERE stream <> 'cars'"))
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_regions() -> None:
     count = 100_000
     sides = np.arange(count) // 320, np.arange(count) % 320

@@ -181,6 +181,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_nothing_they_confirmed(path: Path) -> None:
     """SIGKILL at random moments: every confirmed query is there, and at most one more."""
     draw = random.Random(17)
@@ -202,6 +203,7 @@ def test_killed_writers_lose_nothing_they_confirmed(path: Path) -> None:
         assert catalog.version == start + 1
 
 
+@pytest.mark.slow
 def test_a_writer_that_slept_does_not_write_into_the_past(path: Path) -> None:
     """Its next place in Delta's log is free again, because the log was cleaned; others went on."""
     sleeper, busy = Catalog(path), Catalog(path)
@@ -280,6 +282,7 @@ def race(path: Path, names: list[str], count: int) -> list[list[int]]:
     return [[int(word) for word in output.split()] for output in outputs]
 
 
+@pytest.mark.slow
 def test_two_processes_lose_nothing(path: Path) -> None:
     count = 120
     assert race(path, ["a", "b"], count) == [list(range(count))] * 2
@@ -290,6 +293,7 @@ def test_two_processes_lose_nothing(path: Path) -> None:
     assert sizes == [1] * (2 * count)
 
 
+@pytest.mark.slow
 def test_an_id_is_never_registered_twice(path: Path) -> None:
     count = 40
     won = race(path, ["same"] * 3, count)
@@ -299,6 +303,7 @@ def test_an_id_is_never_registered_twice(path: Path) -> None:
     assert len(catalog.queries()) == count
 
 
+@pytest.mark.slow
 def test_processes_create_one_catalog_together(tmp_path: Path) -> None:
     code = "import sys, watchline as wl; print(wl.Catalog(sys.argv[1]).version)"
     command = [sys.executable, "-c", code, str(tmp_path / "new")]

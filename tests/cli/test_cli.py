@@ -211,6 +211,7 @@ def test_queries_are_dropped_by_pattern_and_from_a_file(shell: Shell, tmp_path: 
     assert "give ids, or --like" in shell.refused("query", "drop", "cheap", "--like", "*")
 
 
+@pytest.mark.slow
 def test_very_many_queries_are_dropped_at_once(shell: Shell, tmp_path: Path) -> None:
     """So many that their statements would be longer than a script may be."""
     many = [f"fence of the district {i:06}" for i in range(120_000)]

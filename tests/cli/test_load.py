@@ -433,6 +433,7 @@ def test_properties_are_listed_and_chosen_by(shell: Shell) -> None:
     assert "a query has id, stream, emit or properties, and no 'kind'" in message
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_features(shell: Shell) -> None:
     count = 100_000
     lines = (

@@ -422,6 +422,7 @@ def test_outliers_do_not_spoil_the_cells() -> None:
     assert index.shape.estimate.compared < 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "dims"), [("cei", 1), ("ces", 2), ("lci", 1)])
 def test_borders_that_wander_off_are_followed(kind: str, dims: int) -> None:
     """Their number stays the same: each step drops the oldest and adds some further out."""

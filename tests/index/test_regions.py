@@ -332,6 +332,7 @@ def test_many_whole_regions_at_a_place() -> None:
     assert len(moves) == (inside.all(axis=1)[:-1] ^ inside.all(axis=1)[1:]).sum()
 
 
+@pytest.mark.slow
 def test_regions_at_the_same_place() -> None:
     """No grid takes their borders apart, so none is made that only costs memory."""
     same = shapely.Polygon([(0, 0), (3, 1), (2, 4)])

@@ -882,6 +882,7 @@ def test_eight_are_picked_with_and_without_the_instruction(
         assert simd.ONES[bits] == len(chosen)
 
 
+@pytest.mark.slow
 def test_the_join_as_plain_python() -> None:
     """Batches and missing values with nothing compiled."""
     as_plain_python("join")

@@ -17,6 +17,7 @@ from watchline.joining.plan import JoinPlan, JoinQuery
 from watchline.kernels import simd
 
 
+@pytest.mark.slow
 def test_members_that_need_too_many_bits_are_probed_in_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

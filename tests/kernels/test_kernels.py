@@ -87,6 +87,7 @@ class References(ast.NodeVisitor):
         self.generic_visit(node)
 
 
+@pytest.mark.slow
 def test_no_python_code_refers_to_an_inner_kernel() -> None:
     kernels, found = set[str](), set[str]()
     for folder in ("src/watchline", "tests", "bench", "examples"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from watchline.errors import InvalidQuery
@@ -38,3 +41,25 @@ def test_spark_submit_chooses_the_master(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_no_setting_of_spark() -> None:
     with pytest.raises(InvalidQuery, match=r"unlike 'shard'; did you mean 'shards'\?"):
         _settings(None, {"shard": "2"})
+
+
+def test_local_checkpoints_start_few_processes() -> None:
+    """Spark's own choice for a local disk starts ten for each file."""
+    key = "spark.sql.streaming.checkpointFileManagerClass"
+    assert _settings(None, {})[key].endswith(".FileSystemBasedCheckpointFileManager")
+    assert _settings(None, {key: "mine"})[key] == "mine"
+    assert key not in _settings("spark://host:7077", {})
+
+
+@pytest.mark.spark
+def test_no_file_of_checksums_beside_a_local_file(spark: Any, tmp_path: Path) -> None:
+    spark.range(3).write.parquet(str(tmp_path / "rows"))
+    written = sorted(path.name for path in (tmp_path / "rows").iterdir())
+    assert "_SUCCESS" in written
+    assert not [name for name in written if name.endswith(".crc")]
+
+
+@pytest.mark.spark
+def test_the_class_is_one_of_this_spark(spark: Any) -> None:
+    name = spark.conf.get("spark.sql.streaming.checkpointFileManagerClass")
+    assert spark._jvm.java.lang.Class.forName(name).getSimpleName() == name.rpartition(".")[2]

@@ -49,6 +49,7 @@ def test_a_job_is_rehearsed_once(catalog: Catalog, stamp: Path) -> None:
     assert said(second) == ""
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_told(
     catalog: Catalog, stamp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

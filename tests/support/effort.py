@@ -1,7 +1,7 @@
 """How much a run of the tests tries.
 
 `make test` tries a quarter of the examples that are written at a test, since each run tries others;
-`make quick` a tenth, and `make soak` many times as many.
+`make quick` a twentieth, and `make soak` many times as many.
 """
 
 from __future__ import annotations

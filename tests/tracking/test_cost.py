@@ -176,6 +176,7 @@ def test_the_work_and_the_bytes_of_a_batch_do_not_follow_the_objects(
     assert written[MANY] <= 3_000 + 200 * count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", ROWS)
 def test_the_work_and_the_bytes_of_a_batch_do_not_follow_the_queries(
     count: int, monkeypatch: pytest.MonkeyPatch

@@ -193,6 +193,7 @@ def drawn_rows(draw: random.Random, count: int, holes: float) -> list[dict[str, 
     return made
 
 
+@pytest.mark.slow
 def test_many_sets_of_attributes_are_few_parts() -> None:
     draw = random.Random(5)
     numeric = [n for n, kind in TYPES.items() if kind in ("DOUBLE", "BIGINT")]

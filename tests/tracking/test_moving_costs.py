@@ -69,6 +69,7 @@ def allocated(objects: int, queries: int, parts: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_row_costs_the_same_beside_more_objects(parts: int) -> None:
     few, many = (allocated(objects, 300, parts) for objects in (1_000, 100_000))

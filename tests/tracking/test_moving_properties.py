@@ -291,6 +291,7 @@ def test_cuts_change_nothing(script: Script, chance: random.Random) -> None:
         cut.play(*event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(range(100, 106)))
 def test_cuts_of_a_crowd_change_nothing(seed: int) -> None:
     kind, timeout, events = crowd(seed)
@@ -365,6 +366,7 @@ def test_shards_change_nothing(parts: int, script: Script, generous: bool) -> No
         shards.play(*event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 2, 7])
 @pytest.mark.parametrize("seed", seeds(range(200, 206)))
 def test_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
@@ -489,6 +491,7 @@ def test_merged_shards_change_nothing(parts: int, script: Script, generous: bool
         shards.play(*event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [2, 7])
 @pytest.mark.parametrize("seed", seeds(range(300, 306)))
 def test_merged_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
@@ -545,6 +548,7 @@ def test_another_number_of_shards_changes_nothing(script: Script, generous: bool
         shards.play(*event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(range(400, 406)))
 def test_another_number_of_shards_changes_nothing_for_a_crowd(seed: int) -> None:
     kind, timeout, events = crowd(seed)

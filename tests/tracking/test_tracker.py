@@ -487,6 +487,7 @@ def test_one_object_a_million_times() -> None:
     assert len(tracker) == 1
 
 
+@pytest.mark.slow
 def test_a_million_objects_once() -> None:
     n = 1_000_000
     catalog = Catalog.of([declaration(timeout=2 * SECOND), LEFT.text])

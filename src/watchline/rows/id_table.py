@@ -10,14 +10,17 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from watchline.kernels.arrays import Bytes, Integers, Small, Words
+from watchline.kernels.arrays import Bytes, Int, Integers, Small, Words
 from watchline.kernels.buffers import longer_with
-from watchline.kernels.compiled import kernel
+from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.simd import prefetch
 from watchline.rows.hashing import EMPTY, find_numbers, mixed, same_text, text_hash
 from watchline.rows.slot_columns import NumberColumn, StringColumn, raw_values, text_buffers
 
 # The least length of the table, a power of two.
 LEAST = 64
+# How many ids are looked up together, in tables that are longer than the processor holds.
+GROUP, NEAR = 16, 1 << 16
 
 
 class IdTable:
@@ -85,24 +88,67 @@ def _hash_texts(offsets: Small, letters: Bytes, slots: Integers, hashes: Words) 
 def _find_texts(
     heads: Small, hashes: Words, own: tuple[Bytes, Integers, Small], offsets: Small, letters: Bytes
 ) -> Integers:
-    heap, start, size = own
+    """Slots by ids, which are looked up in groups: what a group needs is fetched step by step, so
+    that waiting for memory is shared. A table that the processor holds anyway gains nothing."""
     found = np.empty(len(offsets) - 1, np.int64)
-    mask = np.uint64(len(heads) - 1)
-    for i in range(len(found)):
-        first, length = offsets[i], offsets[i + 1] - offsets[i]
-        code = text_hash(letters, first, offsets[i + 1])
-        at = code & mask
-        while heads[at] != EMPTY:
-            s = heads[at]
-            if (
-                hashes[s] == code
-                and size[s] == length
-                and same_text(heap, start[s], letters, first, length)
-            ):
-                break
-            at = (at + np.uint64(1)) & mask
-        found[i] = heads[at]
+    codes = np.empty(GROUP, np.uint64)
+    is_far = len(heads) > NEAR
+    for first in range(0, len(found), GROUP):
+        end = min(first + GROUP, len(found))
+        for i in range(first, end):
+            codes[i - first] = text_hash(letters, offsets[i], offsets[i + 1])
+        if is_far:
+            _fetch_texts(heads, hashes, own, codes[: end - first])
+        for i in range(first, end):
+            found[i] = _slot_of_text(heads, hashes, own, codes[i - first], offsets, letters, i)
     return found
+
+
+@inner
+def _fetch_texts(
+    heads: Small, hashes: Words, own: tuple[Bytes, Integers, Small], codes: Words
+) -> None:
+    """Let the processor fetch what the searches for these hashes look at first."""
+    heap, start, size = own
+    mask = np.uint64(len(heads) - 1)
+    for code in codes:
+        prefetch(heads, code & mask)
+    for code in codes:
+        s = heads[code & mask]
+        if s != EMPTY:
+            prefetch(hashes, s)
+            prefetch(size, s)
+            prefetch(start, s)
+    for code in codes:
+        s = heads[code & mask]
+        if s != EMPTY and hashes[s] == code:
+            prefetch(heap, start[s])
+
+
+@inner
+def _slot_of_text(
+    heads: Small,
+    hashes: Words,
+    own: tuple[Bytes, Integers, Small],
+    code: Int,
+    offsets: Small,
+    letters: Bytes,
+    i: Int,
+) -> int:
+    heap, start, size = own
+    mask = np.uint64(len(heads) - 1)
+    first, length = offsets[i], offsets[i + 1] - offsets[i]
+    at = code & mask
+    while heads[at] != EMPTY:
+        s = heads[at]
+        if (
+            hashes[s] == code
+            and size[s] == length
+            and same_text(heap, start[s], letters, first, length)
+        ):
+            break
+        at = (at + np.uint64(1)) & mask
+    return heads[at]
 
 
 @kernel

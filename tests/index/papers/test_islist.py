@@ -200,6 +200,7 @@ def test_long_interleavings(p: float, grid: int) -> None:
             check(index, held)
 
 
+@pytest.mark.slow
 def test_many_intervals_of_all_widths() -> None:
     random = np.random.default_rng(5)
     n = 20_000
@@ -332,6 +333,7 @@ def test_rows_that_do_not_fit_are_answered_when_there_is_room() -> None:
 # --- memory
 
 
+@pytest.mark.slow
 def test_memory_returns() -> None:
     index = IntervalSkipList(1)
     empty = index.nbytes
@@ -426,6 +428,7 @@ print([sorted(found.ids[o[i] : o[i + 1]].tolist()) for i in range(len(o) - 1)])
 """
 
 
+@pytest.mark.slow
 def test_kernels_give_the_same_uncompiled() -> None:
     answers = []
     for uncompiled in ("0", "1"):

@@ -102,6 +102,7 @@ def test_cuts_change_nothing(
         cut.play(*event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(range(100, 106)))
 def test_cuts_of_a_crowd_change_nothing(seed: int) -> None:
     script = in_order(crowd(seed))

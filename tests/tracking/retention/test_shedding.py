@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import watchline as wl
+from tests.support.effort import seeds
 from watchline.errors import InvalidQuery, InvalidRange, QuerySyntaxError
 from watchline.model import Keep, Retention, Shed
 from watchline.rows import Columns, blob
@@ -428,7 +429,7 @@ def test_where_nothing_moves_nothing_is_told(queries: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("queries", [[still], [with_focal], [still, with_focal]])
-@pytest.mark.parametrize("bound", [50, 400, 1_000])
+@pytest.mark.parametrize("bound", seeds([50, 400, 1_000]))
 def test_no_more_is_told_than_the_exact_run_tells(queries: list[Any], bound: int) -> None:
     """At the end of every batch, while load rises, stays and falls; then all answers are whole."""
     chance = np.random.default_rng(bound)
@@ -650,7 +651,7 @@ def test_versions_that_are_counted_together_only_raise_what_queries_may_miss() -
     assert (gone.objects, gone.answers, gone.oldest) == (true[-1], {"a": 3 * VERSIONS - 1}, 1)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(6)))
 def test_what_is_stated_is_never_more_than_the_truth(seed: int) -> None:
     """Queries come, go and are replaced while objects are forgotten, beside a tracker that has no
     bound. Some trackers go through their states."""

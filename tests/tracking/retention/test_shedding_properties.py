@@ -126,6 +126,7 @@ def test_a_bound_on_objects(
         play(player, event, bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["OBJECTS", "QUERIES"])
 @pytest.mark.parametrize("bound", [1, 4, 9, 15])
 @pytest.mark.parametrize("seed", seeds(range(4)))
