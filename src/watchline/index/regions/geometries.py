@@ -257,7 +257,8 @@ def _on_earth(shapes: npt.NDArray[Any], kinds: Integers, problems: _Problems) ->
     # Nothing is wrong with what is narrower than half the way round.
     wide = ~((high - low <= 180) & (low >= -180) & (high <= 180)) & np.isfinite(low + high)
     for i in np.flatnonzero((kinds == POLYGON) & wide & ~problems.bad):
-        rings = [shapely.get_coordinates(r) for r in shapely.get_rings(shapes[i])]
+        every = shapely.get_rings(shapely.get_parts(shapes[i]))
+        rings = [shapely.get_coordinates(ring) for ring in every]
         if problem := problem_of(rings):
             problems.one(i, problem)
         else:
