@@ -57,6 +57,7 @@ from watchline.model.query import (
     Window,
 )
 from watchline.model.region import (
+    FARTHEST,
     LONGEST,
     SHORTEST,
     Box,
@@ -87,6 +88,7 @@ from watchline.model.text import (
 )
 
 __all__ = [
+    "FARTHEST",
     "INF",
     "JOINS_HAVE_NO_PLACE",
     "LONGEST",
