@@ -468,10 +468,10 @@ def test_regions_on_earth_are_the_queries_that_sql_would_make(catalog: Catalog) 
         shapely.box(-10, -5, 10, 5),
         shapely.Point(0, 90),
     ]
-    lengths = {"radius": [1e5, np.nan, np.nan, np.nan, 1e5]}
+    radius = [1e5, np.nan, np.nan, np.nan, 1e5]
     where = "NOT INSIDE CIRCLE (0, 0, 1 KM)"
     within = [np.nan, 5e3, np.nan, np.nan, np.nan]
-    catalog.register_regions("cabs", list("abcde"), shapes, where, within=within, **lengths)
+    catalog.register_regions("cabs", list("abcde"), shapes, where, within=within, radius=radius)
     body = " FROM cabs WHERE NOT INSIDE CIRCLE (0, 0, 1000 METERS) "
     assert [q.sql.partition(body)[2].removesuffix(" EMIT CHANGES") for q in catalog.queries()] == [
         "INSIDE CIRCLE (-179, 60, 100000 METERS)",
@@ -509,10 +509,10 @@ def test_regions_on_earth_are_the_queries_that_sql_would_make(catalog: Catalog) 
     ],
 )
 def test_what_is_nowhere_on_earth(
-    catalog: Catalog, shape: Any, lengths: dict[str, float], words: str
+    catalog: Catalog, shape: Any, lengths: dict[str, Any], words: str
 ) -> None:
     catalog.execute(CABS)
-    given = {name: [np.nan, value] for name, value in lengths.items()}
+    given: dict[str, Any] = {name: [np.nan, value] for name, value in lengths.items()}
     with pytest.raises(InvalidRange, match=r"query 'b' \(geometry 1\): ") as caught:
         catalog.register_regions("cabs", ["a", "b"], [SQUARE, shape], **given)
     assert words in str(caught.value)
