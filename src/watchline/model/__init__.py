@@ -57,6 +57,7 @@ from watchline.model.query import (
     Window,
 )
 from watchline.model.region import (
+    FARTHEST,
     LONGEST,
     SHORTEST,
     Box,
@@ -70,6 +71,7 @@ from watchline.model.region import (
     Polygon,
     Region,
     StaticRegion,
+    on_the_sheet,
 )
 from watchline.model.retention import Keep, Retention, Shed
 from watchline.model.text import (
@@ -86,6 +88,7 @@ from watchline.model.text import (
 )
 
 __all__ = [
+    "FARTHEST",
     "INF",
     "JOINS_HAVE_NO_PLACE",
     "LONGEST",
@@ -146,6 +149,7 @@ __all__ = [
     "micros_of",
     "name_sql",
     "nearest_double",
+    "on_the_sheet",
     "range_where",
     "scalar_sql",
     "shortened",
