@@ -253,6 +253,15 @@ def metres_between(
 
 
 @kernel
+def arcs_over(squares: Doubles) -> Doubles:
+    """The lengths of the arcs over chords, by the squares of the chords."""
+    found = np.empty(len(squares), np.float64)
+    for i in range(len(squares)):
+        found[i] = metres_of(squares[i])
+    return found
+
+
+@kernel
 def chords_of(metres: Doubles) -> Doubles:
     """The chord under each arc."""
     found = np.empty(len(metres), np.float64)
