@@ -65,7 +65,10 @@ class OnEarth(Played):
 
 
 class CutOnEarth(OnEarth, Cut):
-    pass
+    def process(self, rows: list[Row]) -> None:
+        # Rows of one moment are in the order of what is accepted of them.
+        stream = self.ledger.stream
+        super().process([self.earth.taken(row, stream) or row for row in rows])
 
 
 class ShardsOnEarth(OnEarth, Shards):
