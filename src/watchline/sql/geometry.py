@@ -14,6 +14,7 @@ import numpy as np
 
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Corridor, Polygon
+from watchline.sql.antimeridian import laid_out, problem_of
 from watchline.sql.syntax import Place, Word, built
 
 MAX_VERTICES = 1_000_000
@@ -50,11 +51,13 @@ _CLAUSES = {
 }
 
 
-def polygon(word: Word) -> Polygon:
+def polygon(word: Word, on_earth: bool = False) -> Polygon:
     """The polygon that the quoted text describes; refused at the text's place if it is none."""
     import shapely  # a tenth of a second: only for those who use polygons
 
     geometry = _geometry(word, _POLYGON)
+    if on_earth:
+        geometry = _on_the_globe(geometry, word)
     polygons = getattr(geometry, "geoms", [geometry])
     parts = [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
     region = built(word.place, lambda: Polygon.of(parts))
@@ -65,7 +68,27 @@ def polygon(word: Word) -> Polygon:
     return region
 
 
-def corridor(word: Word, reach: float, within: Place) -> Corridor:
+def _on_the_globe(geometry: Any, word: Word) -> Any:
+    """A polygon of longitudes and latitudes, laid out where those of points are."""
+    import shapely
+
+    coordinates = shapely.get_coordinates(geometry)
+    if not np.isfinite(coordinates).all():
+        return geometry
+    latitudes = coordinates[:, 1]
+    beyond = latitudes[np.abs(latitudes) > 90]
+    if len(beyond):
+        word.place.refuse(
+            f"the polygon has latitude {beyond[0]:g}, beyond 90:"
+            " are longitude and latitude swapped?"
+        )
+    rings = shapely.get_rings(shapely.get_parts(geometry))
+    if problem := problem_of([shapely.get_coordinates(ring) for ring in rings]):
+        word.place.refuse(problem)
+    return laid_out(geometry)
+
+
+def corridor(word: Word, reach: float, within: Place, on_earth: bool = False) -> Corridor:
     """What is at most `reach` from the line that the quoted text describes.
 
     A mistake is refused at the text's place, a wrong distance at its own, `within`.
@@ -74,7 +97,7 @@ def corridor(word: Word, reach: float, within: Place) -> Corridor:
 
     geometry = _geometry(word, _LINE)
     lines = [shapely.get_coordinates(line) for line in getattr(geometry, "geoms", [geometry])]
-    region = built(word.place, lambda: Corridor.of(lines, reach), {"WITHIN": within})
+    region = built(word.place, lambda: Corridor.of(lines, reach, on_earth), {"WITHIN": within})
     _check_extent(np.concatenate(list(region.paths())), word, _LINE)
     return region
 
