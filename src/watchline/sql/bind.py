@@ -354,7 +354,7 @@ class _QueryBinder:
         place = place_of(node, self.place)
         if self.stream.retention is not None:
             place.refuse(
-                "SPEED needs the row before of every object, and RETAIN SIGNIFICANT lets go of those"
+                "SPEED needs the row before of every object, and RETAIN SIGNIFICANT lets objects go"
                 f" that no query looks at: declare stream {self.stream.name!r} without RETAIN"
             )
         self.speeds.append(place)
