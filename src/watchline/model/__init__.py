@@ -26,6 +26,7 @@ from watchline.model.condition import (
     Compare,
     Condition,
     Conjunction,
+    Distance,
     InRange,
     Inside,
     IsNull,
@@ -38,12 +39,14 @@ from watchline.model.condition import (
     condition_sql,
     conjoin,
     conjunction,
+    distance,
     in_range,
     nearest_double,
     range_where,
 )
 from watchline.model.properties import canonical_properties
 from watchline.model.query import (
+    DISTANCE_IS_OF_JOINS,
     JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
@@ -86,6 +89,7 @@ from watchline.model.text import (
 )
 
 __all__ = [
+    "DISTANCE_IS_OF_JOINS",
     "INF",
     "JOINS_HAVE_NO_PLACE",
     "LONGEST",
@@ -109,6 +113,7 @@ __all__ = [
     "Condition",
     "Conjunction",
     "Corridor",
+    "Distance",
     "Emit",
     "InRange",
     "Inside",
@@ -141,6 +146,7 @@ __all__ = [
     "condition_sql",
     "conjoin",
     "conjunction",
+    "distance",
     "in_range",
     "interval_sql",
     "micros_of",

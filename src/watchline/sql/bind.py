@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from watchline.errors import InvalidQuery
 from watchline.model import (
+    DISTANCE_IS_OF_JOINS,
     JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
@@ -19,6 +20,7 @@ from watchline.model import (
     Compare,
     Condition,
     Conjunction,
+    Distance,
     Emit,
     Inside,
     MovingBox,
@@ -33,6 +35,7 @@ from watchline.model import (
     Type,
     Window,
     canonical_properties,
+    distance,
 )
 from watchline.names import hint, listing
 from watchline.sql.constants import double, moment, whole
@@ -367,8 +370,54 @@ class _QueryBinder:
         """The WHERE alone."""
         if not self.syntax.conditions:
             return (TRUE,)
-        binder = ConditionBinder(self.attribute, self._inside, self.place)
+        binder = ConditionBinder(self.attribute, self._inside, self._distance, self.place)
         return binder.bind(self.syntax.conditions)
+
+    def _distance(self, call: exp.Anonymous, op: str, length: exp.Expr) -> Distance:
+        """The atom of DISTANCE (a, b) beside a length."""
+        place = place_of(call, self.place)
+        if not self.is_join:
+            place.refuse(DISTANCE_IS_OF_JOINS)
+        aliases = [self._alias(node) for node in call.expressions]
+        if len(aliases) != 2:
+            place.refuse(f"DISTANCE (a, b) takes two aliases of FROM, not {len(aliases)}")
+        first, second = aliases
+        if first.text == second.text:
+            place.refuse(
+                "DISTANCE is between two aliases: a stream that is joined with itself stands in"
+                " FROM twice, each time with an alias of its own"
+            )
+        left, right = self._point_of(first), self._point_of(second)
+        on_earth, other = (self.sources[word.text].geography for word in aliases)
+        if on_earth is not other:
+            earth, plane = aliases if on_earth else (second, first)
+            place.refuse(
+                f"{earth.text!r} is on Earth (AS GEOGRAPHY) and {plane.text!r} is not: they have no"
+                " distance; declare the streams of both AS GEOGRAPHY, or neither"
+            )
+        of = place_of(length, self.place)
+        value = double(length, self.place)
+        return built(of, lambda: distance(left, op, right, value, on_earth))
+
+    def _alias(self, node: exp.Expr) -> Word:
+        """An alias of FROM, as an argument of DISTANCE."""
+        place = place_of(node, self.place)
+        if not isinstance(node, exp.Column) or len(node.parts) > 1:
+            place.refuse("DISTANCE (a, b) takes aliases of FROM, whose streams have a POINT")
+        word = Word(node.name, place)
+        _known(word, self.sources, f"there is no {node.name!r} in FROM")
+        return word
+
+    def _point_of(self, alias: Word) -> tuple[Attribute, Attribute]:
+        """The POINT of the stream of an alias, as its attributes."""
+        stream = self.sources[alias.text]
+        if stream.point is None:
+            alias.place.refuse(
+                f"DISTANCE needs places: stream {stream.name!r} was declared without POINT;"
+                " declare it with POINT (x, y) or POINT (lon, lat) AS GEOGRAPHY"
+            )
+        x, y = (Attribute(name, Type.DOUBLE, alias.text) for name in stream.point)
+        return x, y
 
     def _inside(self, syntax: InsideSyntax, negated: bool) -> Inside:
         """The atom of a region that stands in the condition."""
@@ -416,8 +465,9 @@ def _has(stream: Stream, name: str) -> bool:
 
 
 def _reached(alternative: Conjunction, start: str) -> set[str]:
-    """The aliases that comparisons connect with `start`."""
+    """The aliases that comparisons and distances connect with `start`."""
     links = [{a.left.alias, a.right.alias} for a in alternative.atoms if isinstance(a, Compare)]
+    links += [set(a.aliases) for a in alternative.atoms if isinstance(a, Distance)]
     reached = {start}
     while new := {x for link in links if link & reached for x in link} - reached:
         reached |= new

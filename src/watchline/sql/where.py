@@ -24,6 +24,7 @@ from watchline.model import (
     Condition,
     Conjunction,
     Corridor,
+    Distance,
     Inside,
     IsNull,
     NoneOf,
@@ -39,7 +40,7 @@ from watchline.model import (
     range_where,
 )
 from watchline.sql.constants import ARITHMETIC, Constant, Moment, Null, constant, moment
-from watchline.sql.syntax import InsidePredicate, InsideSyntax, Place, place_of
+from watchline.sql.syntax import InsidePredicate, InsideSyntax, Place, is_distance, place_of
 
 MAX_CONJUNCTIONS = 1_000
 # The catalog keeps every alternative with all of its regions.
@@ -65,23 +66,28 @@ _COMPUTE = {
     ">=": operator.ge,
 }
 
+_A_DISTANCE = "a distance is compared with a length, by <, <=, > or >=, as in: DISTANCE(a, b) < 200"
+
 Conjunctions = list[Conjunction]
 
 
 class ConditionBinder:
     """Turns the conditions of one statement into DNF.
 
-    `resolve` finds a column's attribute, `locate` makes the atom of a region, negated or not.
+    `resolve` finds a column's attribute, `locate` makes the atom of a region, negated or not, and
+    `measure` that of a DISTANCE in some order to a length.
     """
 
     def __init__(
         self,
         resolve: Callable[[exp.Column], Attribute],
         locate: Callable[[InsideSyntax, bool], Inside],
+        measure: Callable[[exp.Anonymous, str, exp.Expr], Distance],
         around: Place,
     ):
         self._resolve = resolve
         self._locate = locate
+        self._measure = measure
         self._around = around
         self._work = 0
 
@@ -178,6 +184,8 @@ class ConditionBinder:
                     f" {attribute.name!r} is {attribute.type.value}, not BOOLEAN",
                 )
             return _atoms(OneOf(attribute, (not negated,)))
+        if is_distance(node):
+            self._refuse(node, _A_DISTANCE)
         self._refuse(
             node,
             "expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, INSIDE, AND, OR,"
@@ -186,6 +194,8 @@ class ConditionBinder:
         )
 
     def _comparison(self, node: exp.Expr, op: str) -> Conjunctions:
+        if is_distance(node.this) or is_distance(node.expression):
+            return self._distance(node, op)
         left, right = self._operand(node.this), self._operand(node.expression)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
             return self._two_attributes(left, op, right, node)
@@ -231,6 +241,14 @@ class ConditionBinder:
         self._refuse(node, "IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE")
 
     # --- comparisons by the kind of their sides
+
+    def _distance(self, node: exp.Expr, op: str) -> Conjunctions:
+        call, length = node.this.unnest(), node.expression.unnest()
+        if is_distance(length):
+            call, length, op = length, call, _SWAPPED[op]
+        if is_distance(length) or op in ("=", "<>"):
+            self._refuse(node, _A_DISTANCE)
+        return _atoms(self._measure(call, op, length))
 
     def _two_attributes(
         self, left: Attribute, op: str, right: Attribute, node: exp.Expr
@@ -289,6 +307,8 @@ class ConditionBinder:
         return value
 
     def _refuse_operand(self, node: exp.Expr) -> NoReturn:
+        if is_distance(node):
+            self._refuse(node, _A_DISTANCE)
         if inside := node.find(InsidePredicate):
             self._refuse(inside, "INSIDE is no value: it is a condition, for AND, OR and NOT")
         if isinstance(node, (exp.Predicate, exp.Connector, exp.Not)):
