@@ -36,9 +36,11 @@ from watchline.model import (
     Window,
     canonical_properties,
     distance,
+    name_sql,
 )
 from watchline.names import hint, listing
 from watchline.sql.constants import double, moment, whole
+from watchline.sql.lengths import Surface, length, speed
 from watchline.sql.places import bind_knn, bind_region
 from watchline.sql.showing import QueryFilter, query_filter
 from watchline.sql.syntax import (
@@ -67,6 +69,8 @@ _TYPE_NAMES = {
     **dict.fromkeys(("VARCHAR", "TEXT"), Type.STRING),
     "BOOL": Type.BOOLEAN,
 }
+_LONGITUDES = ("lon", "lng", "long", "longitude")
+_LATITUDES = ("lat", "latitude")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +170,15 @@ def _stream(syntax: StreamSyntax) -> Stream:
     assert syntax.time is not None
     for word in (syntax.object, syntax.time, *(syntax.point or ())):
         _known(word, names, f"stream {syntax.name.text!r} has no attribute {word.text!r}")
-    speed = syntax.max_speed
+    if syntax.geography and syntax.point:
+        _check_axes(*syntax.point)
+    limit = syntax.max_speed
+    surface = Surface(syntax.name.text, syntax.geography)
     clauses = {
         "OBJECT": syntax.object.place,
         "TIME": syntax.time.place,
         "POINT": syntax.point[1].place if syntax.point else None,
-        "MAX SPEED": place_of(speed, syntax.place) if speed else None,
+        "MAX SPEED": place_of(limit, syntax.place) if limit else None,
         "RETAIN": syntax.retain.place if syntax.retain else None,
         "SHED": syntax.shed.place if syntax.shed else None,
         "CACHE": place_of(syntax.cache, syntax.place) if syntax.cache else None,
@@ -187,12 +194,22 @@ def _stream(syntax: StreamSyntax) -> Stream:
             time=syntax.time.text,  # type: ignore[union-attr]
             point=tuple(w.text for w in syntax.point) if syntax.point else None,  # type: ignore[arg-type]
             timeout=syntax.timeout.micros if syntax.timeout else None,
-            max_speed=None if speed is None else double(speed, syntax.place),
+            max_speed=None if limit is None else speed(limit, syntax.place, surface),
             retention=_retention(syntax),
             max_ahead=_ahead(syntax.max_ahead),
+            geography=syntax.geography,
         ),
         clauses,
     )
+
+
+def _check_axes(first: Word, second: Word) -> None:
+    """Refuse a latitude before a longitude, where the names tell."""
+    if first.text.lower() in _LATITUDES and second.text.lower() in _LONGITUDES:
+        Place(first.place.text, first.place.start, second.place.end).refuse(
+            "the point of a place on Earth is its longitude, then its latitude: write POINT"
+            f" ({name_sql(second.text)}, {name_sql(first.text)})"
+        )
 
 
 def _ahead(given: Interval | Word | None) -> int | None:
@@ -373,7 +390,7 @@ class _QueryBinder:
         binder = ConditionBinder(self.attribute, self._inside, self._distance, self.place)
         return binder.bind(self.syntax.conditions)
 
-    def _distance(self, call: exp.Anonymous, op: str, length: exp.Expr) -> Distance:
+    def _distance(self, call: exp.Anonymous, op: str, node: exp.Expr) -> Distance:
         """The atom of DISTANCE (a, b) beside a length."""
         place = place_of(call, self.place)
         if not self.is_join:
@@ -395,9 +412,9 @@ class _QueryBinder:
                 f"{earth.text!r} is on Earth (AS GEOGRAPHY) and {plane.text!r} is not: they have no"
                 " distance; declare the streams of both AS GEOGRAPHY, or neither"
             )
-        of = place_of(length, self.place)
-        value = double(length, self.place)
-        return built(of, lambda: distance(left, op, right, value, on_earth))
+        surface = Surface(self.sources[first.text].name, on_earth)
+        value = length(node, self.place, surface)
+        return built(place_of(node, self.place), lambda: distance(left, op, right, value, on_earth))
 
     def _alias(self, node: exp.Expr) -> Word:
         """An alias of FROM, as an argument of DISTANCE."""
