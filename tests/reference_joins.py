@@ -2,17 +2,30 @@
 
 Every row that was ever processed is kept, and every combination of rows is tried. Nothing is
 imported from the package under test. Times are integers (microseconds); conditions are the trees
-of tests/reference.py over names "alias.attribute".
+of tests/reference.py over names "alias.attribute", and ("distance", op, alias, alias, length).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from tests.reference import Row, Tree, attribute_key, holds, is_null, order_key
+import numpy as np
+
+from tests.reference import (
+    COMPARISONS,
+    Row,
+    Tree,
+    attribute_key,
+    holds,
+    is_finite,
+    is_null,
+    order_key,
+    squared_distance,
+)
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,8 @@ class JoinStream:
     object: str
     time: str
     attributes: list[tuple[str, str]]
+    point: tuple[str, str] | None = None
+    geography: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,12 +126,27 @@ class JoinLedger:
             self.rejected_by["no object id"] += 1
         elif time is None:
             self.rejected_by["no time"] += 1
+        elif self._is_beyond_a_pole(stream, row):
+            self.rejected_by["latitude"] += 1
         elif self.clock is not None and time < self.clock:
             self.late += 1
         else:
-            self.waiting.append((stream.name, dict(row)))
+            self.waiting.append((stream.name, self._wrapped(stream, row)))
             newest = self.newest[stream.name]
             self.newest[stream.name] = time if newest is None else max(newest, time)
+
+    def _is_beyond_a_pole(self, stream: JoinStream, row: Row) -> bool:
+        latitude = row.get(stream.point[1]) if stream.geography and stream.point else None
+        return not is_null(latitude) and abs(latitude) > 90
+
+    def _wrapped(self, stream: JoinStream, row: Row) -> Row:
+        """On Earth a longitude is one of [-180, 180), and an infinite one is none."""
+        longitude = row.get(stream.point[0]) if stream.geography and stream.point else None
+        if is_null(longitude) or -180 <= longitude < 180:
+            return dict(row)
+        assert stream.point
+        rest = math.remainder(longitude, 360) if is_finite(longitude) else None
+        return dict(row) | {stream.point[0]: -180.0 if rest == 180 else rest}
 
     def _release(self, clock: int) -> list[Joined]:
         # The clock never goes back, also not after the end of an input.
@@ -162,8 +192,17 @@ class JoinLedger:
         return [
             Joined(query.id, tuple(seen.row for seen in combination), last)
             for combination in product(*partners)
-            if last in combination and holds(query.where, self._merged(query, combination))
+            if last in combination and self._holds(query, combination)
         ]
+
+    def _holds(self, query: JoinQuery, combination: tuple[Seen, ...]) -> bool:
+        places: dict[str, Place] = {}
+        for source, seen in zip(query.sources, combination, strict=True):
+            stream = self.streams[source.stream]
+            if stream.point:
+                x, y = (seen.row.get(name) for name in stream.point)
+                places[source.alias] = (x, y, stream.geography)
+        return holds(measured(query.where, places), self._merged(query, combination))
 
     def _is_partner(self, query: JoinQuery, source: JoinSource, seen: Seen, last: Seen) -> bool:
         if seen.stream != source.stream or seen.number < self.since[query.id]:
@@ -184,3 +223,55 @@ class JoinLedger:
             for source, seen in zip(query.sources, combination, strict=True)
             for name, value in seen.row.items()
         }
+
+
+# Distances
+
+# Two coordinates, and whether these are degrees on Earth.
+Place = tuple[object, object, bool]
+Long = np.longdouble
+PI = Long("3.141592653589793238462643383279502884")
+EQUATOR, FLATTENING, MEAN = Long(6_378_137), 1 / Long("298.257223563"), Long("6371008.8")
+
+
+class TooNear(Exception):
+    """Two places on Earth are as far apart as a length, as exactly as they can be compared."""
+
+
+def measured(tree: Tree, places: Mapping[str, Place]) -> Tree:
+    """The condition with each distance replaced by what it says of these places."""
+    if not isinstance(tree, tuple) or not tree:
+        return tree
+    if tree[0] == "distance":
+        _, op, a, b, length = tree
+        known = is_within(op, places[a], places[b], length)
+        return ("cmp", "=", ("const", 1), ("const", None if known is None else int(known)))
+    return tuple(measured(part, places) for part in tree)
+
+
+def is_within(op: str, a: Place, b: Place, length: float) -> bool | None:
+    """None where a coordinate is not known, so that NOT makes it no more true."""
+    (ax, ay, on_earth), (bx, by, _) = a, b
+    if not all(is_finite(value) for value in (ax, ay, bx, by)):
+        return None
+    if not on_earth:
+        return COMPARISONS[op](squared_distance(ax, ay, bx, by), length * length)  # type: ignore[arg-type]
+    metres = arc(ax, ay, bx, by)  # type: ignore[arg-type]
+    if abs(metres - length) <= 1e-9 * length + 1e-8:
+        raise TooNear
+    return COMPARISONS[op](metres, length)
+
+
+def arc(lon: float, lat: float, other_lon: float, other_lat: float) -> Long:
+    """In metres, on the sphere of the mean radius, over the chord of the ellipsoid."""
+    p, q = (vector(*place) for place in ((lon, lat), (other_lon, other_lat)))
+    chord = np.sqrt(sum((u - v) ** 2 for u, v in zip(p, q, strict=True)))
+    return 2 * MEAN * np.arcsin(min(chord / (2 * MEAN), Long(1)))
+
+
+def vector(lon: float, lat: float) -> tuple[Long, Long, Long]:
+    x, y = (Long(degrees) * PI / 180 for degrees in (lon, lat))
+    squared = FLATTENING * (2 - FLATTENING)
+    normal = EQUATOR / np.sqrt(1 - squared * np.sin(y) ** 2)
+    out = normal * np.cos(y)
+    return out * np.cos(x), out * np.sin(x), normal * (1 - squared) * np.sin(y)

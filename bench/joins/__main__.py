@@ -1,7 +1,7 @@
 """Window joins: the experiment of the Spatial Join CQ paper's section 7.4, windows of many sizes,
-one query beside Spark's own join, and joins by inequality.
+one query beside Spark's own join, and joins by inequality and by distance.
 
-    python -m bench.joins [figure18|pieces|sizes|equal|theta …] [--quick] [--figures DIR]
+    python -m bench.joins [figure18|pieces|sizes|equal|theta|distance …] [--quick] [--figures DIR]
 
 Without a part, all of them. Tables go to standard output, figures to the folder of `--figures`.
 Times of the engine are of the processor, those of Spark by the clock.
@@ -19,6 +19,7 @@ import pyarrow as pa
 import watchline as wl
 from bench.common.plots import Panel, draw
 from bench.common.report import Part, publish, run, say, table, timed
+from bench.joins.distance import distance
 from bench.joins.spark import equal
 from bench.joins.world import METHODS, Contestant, batches, contestants, in_turn, queries, rows
 from watchline.joining import JoinFrame
@@ -160,6 +161,7 @@ PARTS: dict[str, Part] = {
     "sizes": sizes,
     "equal": equal,
     "theta": theta,
+    "distance": distance,
 }
 
 

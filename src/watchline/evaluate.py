@@ -28,6 +28,7 @@ from watchline.model import (
     Compare,
     Condition,
     Corridor,
+    Distance,
     InRange,
     Inside,
     IsNull,
@@ -73,6 +74,7 @@ def _atom(atom: Atom, columns: Columns) -> Mask:
         return _compare(atom, columns)
     if isinstance(atom, Inside):
         return _inside(atom, columns)
+    assert not isinstance(atom, Distance)  # between rows of two streams: joins decide it
     attribute = atom.attribute
     if isinstance(atom, InRange):
         values, result = columns.values(attribute), columns.comparable(attribute)

@@ -383,7 +383,7 @@ def _join_lines(query: Query, shared: Counter[Direction], scale: Scale) -> list[
 
 def _direction(half: Half) -> Direction:
     """Halves of one key are one direction, where their queries' lives allow it."""
-    return (half.streams, half.positions, half.links, type(half.window))
+    return (half.streams, half.positions, half.links, half.near, type(half.window))
 
 
 def _pair_lines(

@@ -34,7 +34,8 @@ MODULES = {
         "### A: ", "### B: ", "### C: ", "## Threads", "## The papers' claims", "## Memory",
         "## One by one", "## Self-tuning", "## Hot spots", "A: `cei`, self-tuned / cold copy",
     ),
-    "joins": ("Figure 18", "Pieces", "different sizes", "equi-join on Spark", "by inequality"),
+    "joins": ("Figure 18", "Pieces", "different sizes", "equi-join on Spark", "by inequality",
+        "by DISTANCE", "NumPy / `DISTANCE`, on Earth"),
     "matches": ("100 bands", "bands by symbol", "A: 1,000 ranges", "broadcast range join /",
         "## Small calls"),
     "moving": (

@@ -40,6 +40,17 @@ ATTRIBUTES = {
     ],
     "t": [("n", "BIGINT"), ("d", "DOUBLE"), ("id", "BIGINT"), ("k", "STRING"), ("ts", "TIMESTAMP")],
 }  # fmt: skip
+# Streams with places, two of the plane and two on Earth.
+POINTS = {"u": ("x", "y"), "v": ("y", "x"), "e": ("lon", "lat"), "f": ("lon", "lat")}
+EARTH = ("e", "f")
+PLACED = {
+    name: [
+        ("id", "BIGINT"), *((axis, "DOUBLE") for axis in axes), ("n", "BIGINT"), ("d", "DOUBLE"),
+        ("ts", "TIMESTAMP"),
+    ]
+    for name, axes in POINTS.items()
+}  # fmt: skip
+COLUMNS = ATTRIBUTES | PLACED
 ARROW = {
     "DOUBLE": pa.float64(),
     "BIGINT": pa.int64(),
@@ -50,13 +61,19 @@ ARROW = {
 
 
 def declaration(name: str) -> str:
-    columns = ", ".join(f"{column} {of}" for column, of in ATTRIBUTES[name])
-    return f"CREATE STREAM {name} ({columns}) OBJECT id TIME ts MAX AHEAD UNLIMITED"
+    columns = ", ".join(f"{column} {of}" for column, of in COLUMNS[name])
+    point = f" POINT ({', '.join(POINTS[name])})" if name in POINTS else ""
+    point += " AS GEOGRAPHY" if name in EARTH else ""
+    return f"CREATE STREAM {name} ({columns}) OBJECT id TIME ts{point} MAX AHEAD UNLIMITED"
+
+
+def of_oracle(name: str) -> JoinStream:
+    return JoinStream(name, "id", "ts", COLUMNS[name], POINTS.get(name), name in EARTH)
 
 
 def table(name: str, rows: list[Row]) -> pa.Table:
     return pa.table(
-        {c: pa.array([row.get(c) for row in rows], ARROW[of]) for c, of in ATTRIBUTES[name]}
+        {c: pa.array([row.get(c) for row in rows], ARROW[of]) for c, of in COLUMNS[name]}
     )
 
 
@@ -143,7 +160,7 @@ def names(streams: Sequence[str], times: Mapping[str, int]) -> list[str]:
         f"{stream}{k if k > 1 else ''}_{attribute}"
         for stream in streams
         for k in range(1, times.get(stream, 1) + 1)
-        for attribute, _ in ATTRIBUTES[stream]
+        for attribute, _ in COLUMNS[stream]
     ]
 
 
@@ -155,7 +172,7 @@ def expected(
     for source, row in zip(query.sources, joined.rows, strict=True):
         met[source.stream] += 1
         k = met[source.stream]
-        for attribute, _ in ATTRIBUTES[source.stream]:
+        for attribute, _ in COLUMNS[source.stream]:
             column = f"{source.stream}{k if k > 1 else ''}_{attribute}"
             values[column] = _plain(row.get(attribute))
     return tuple(values.get(name) for name in names(streams, times))
@@ -181,8 +198,9 @@ class Twin:
         times: Mapping[str, int] | None = None,
     ):
         self.streams = list(streams)
-        self.catalog = wl.Catalog.of(declaration(name) for name in ATTRIBUTES)
-        self.ledger = JoinLedger([JoinStream(n, "id", "ts", ATTRIBUTES[n]) for n in streams])
+        placed = [name for name in streams if name in PLACED]
+        self.catalog = wl.Catalog.of(declaration(name) for name in [*ATTRIBUTES, *placed])
+        self.ledger = JoinLedger([of_oracle(name) for name in streams])
         self.times = Counter(times or {})
         self.asked: dict[str, Asked] = {}
         self.pairs = 0

@@ -138,6 +138,9 @@ def condition_sql(tree: tuple[Any, ...]) -> str:
         return f"{parts[0][1]} IS NULL"
     if kind == "inside":
         return region_sql(parts[0])
+    if kind == "distance":
+        op, one, other, length = parts
+        return f"DISTANCE({one}, {other}) {op} {length!r}"
     times = any(p[0] == "attr" and TYPES.get(p[1]) == "TIMESTAMP" for p in parts if len(p) == 2)
 
     def operand(part: tuple[Any, ...]) -> str:

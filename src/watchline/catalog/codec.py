@@ -21,7 +21,8 @@ _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(model.Attribute, model.Range, model.InRange, model.OneOf, model.NoneOf),
-        *(model.IsNull, model.NotNull, model.Compare, model.Inside, model.Conjunction),
+        *(model.IsNull, model.NotNull, model.Compare, model.Inside, model.Distance),
+        model.Conjunction,
         *(model.Box, model.Circle, model.Polygon, model.Corridor, model.MovingBox),
         *(model.MovingCircle, model.Knn, model.MovingKnn),
         *(model.RangeWindow, model.RowsWindow, model.Source),

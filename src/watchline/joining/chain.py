@@ -2,9 +2,9 @@
 
 A tuple is found when its last row comes. Where a stream stands in several positions, that row may
 be in more than one of them: then it counts as the trigger of the first. Partial tuples are columns
-of rows; a position is joined by equality where there is one, and else by trying all rows of its
-window, a bounded number at a time. Right for every join, and for three streams or more the way they
-are answered; pairs have `probe`.
+of rows; a position is joined by cells where a DISTANCE has a bound, else by equality where there is
+one, and else by trying all rows of its window, a bounded number at a time. Right for every join,
+and for three streams or more the way they are answered; pairs have `probe`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from watchline.evaluate import holds
-from watchline.joining.directions import Life, bare, parted
+from watchline.joining.directions import Life, bare, facing, parted
+from watchline.joining.nearby import NearRows, Points, apart, are_apart, reach_of
 from watchline.joining.windows import JoinFrame, Keys, allowed, partner_interval
 from watchline.kernels.arrays import Integers, Mask
-from watchline.model import Atom, Compare, Conjunction, Query
+from watchline.model import INF, Atom, Compare, Conjunction, Distance, Query
 
 # Rows that are tried at once.
 TRIED = 1 << 20
@@ -56,11 +57,12 @@ class _Chain:
     ):
         self._frame, self._life, self._trigger = frame, life, trigger
         self._sources = query.sources
-        sides, links = parted(query.sources, conjunction)
+        sides, links, distances = parted(query.sources, conjunction)
         self._stretches = [frame.stretches[s.stream] for s in query.sources]
         self._fit = [self._selected(i, side) for i, side in enumerate(sides)]
         places = {source.alias: i for i, source in enumerate(query.sources)}
         self._links = [(places[c.left.alias], places[c.right.alias], c) for c in links]
+        self._distances = [(places[d.aliases[0]], places[d.aliases[1]], d) for d in distances]
         self._order = self._join_order()
 
     def _selected(self, position: int, side: tuple[Atom, ...]) -> Mask:
@@ -68,7 +70,8 @@ class _Chain:
         return holds((Conjunction(side),), columns)
 
     def _join_order(self) -> list[int]:
-        """The other positions: those that an equality leads to first, then any comparison."""
+        """The other positions: those that an equality or a distance leads to first, then any
+        comparison."""
         known, order = {self._trigger}, []
         left = [i for i in range(len(self._sources)) if i != self._trigger]
         while left:
@@ -81,7 +84,8 @@ class _Chain:
     def _worth(self, position: int, known: set[int]) -> int:
         near = known | {position}
         orders = [c.orders for a, b, c in self._links if position in (a, b) and {a, b} <= near]
-        return 2 if 2 in orders else int(bool(orders))
+        ways = [d.is_near for a, b, d in self._distances if position in (a, b) and {a, b} <= near]
+        return 2 if 2 in orders or any(ways) else int(bool(orders or ways))
 
     def tuples(self) -> Iterator[Tuples]:
         stretch = self._stretches[self._trigger]
@@ -107,6 +111,9 @@ class _Chain:
             for a, b, link in self._links:
                 if position in (a, b) and {a, b} <= bound:
                     keep &= self._compared(some, a, b, link)
+            for a, b, distance in self._distances:
+                if position in (a, b) and {a, b} <= bound:
+                    keep &= self._measured(some, a, b, distance)
             yield from self._extended(some[keep], depth + 1)
 
     def _met(self, partial: Integers, position: int) -> Iterator[Integers]:
@@ -121,6 +128,12 @@ class _Chain:
             position > self._trigger,
             self._life.birth(source.stream),
         )
+        for a, b, distance in self._distances:
+            other = b if a == position else a
+            is_bound = position in (a, b) and partial[0, other] >= 0
+            if is_bound and distance.is_near and reach_of(distance) < INF:
+                yield from self._met_near(partial, position, other, distance, lo, hi)
+                return
         rows, lo, hi = self._candidates(partial, position, lo, hi)
         counts = np.maximum(hi - lo, 0)
         ends = np.cumsum(counts)
@@ -134,6 +147,40 @@ class _Chain:
             some[:, position] = rows[starts + np.arange(len(some))]
             yield some
             first = last
+
+    def _met_near(
+        self,
+        partial: Integers,
+        position: int,
+        other: int,
+        distance: Distance,
+        lo: Integers,
+        hi: Integers,
+    ) -> Iterator[Integers]:
+        """As `_met`, by the cells of this position's points around those of another."""
+        theirs, mine = self._points(other, position, distance)
+        near = facing(distance, self._sources[other].alias)
+        rows = NearRows(mine, np.flatnonzero(self._fit[position]), near)
+        asked = Points(theirs.at[partial[:, other]], theirs.known[partial[:, other]])
+        for of, met in rows.candidates(asked, lo, hi, TRIED):
+            some = partial[of]
+            some[:, position] = met
+            yield some
+
+    def _points(self, a: int, b: int, distance: Distance) -> tuple[Points, Points]:
+        """Those of two positions."""
+        near = facing(distance, self._sources[a].alias)
+        streams = self._sources[a].stream, self._sources[b].stream
+        return (
+            self._frame.points(streams[0], near.left, near.on_earth),
+            self._frame.points(streams[1], near.right, near.on_earth),
+        )
+
+    def _measured(self, some: Integers, a: int, b: int, distance: Distance) -> Mask:
+        left, right = self._points(a, b, distance)
+        near = facing(distance, self._sources[a].alias)
+        known = left.known[some[:, a]] & right.known[some[:, b]]
+        return known & are_apart(apart((near,), left.at, right.at), some[:, a], some[:, b])
 
     def _candidates(
         self, partial: Integers, position: int, lo: Integers, hi: Integers

@@ -18,6 +18,7 @@ from watchline.model import (
     Attribute,
     Compare,
     Conjunction,
+    Distance,
     Inside,
     Query,
     RangeWindow,
@@ -48,6 +49,22 @@ class Link(NamedTuple):
     orders: int
 
 
+class Near(NamedTuple):
+    """The point of the trigger is less than a length from that of the partner, or in another of the
+    orders that are allowed."""
+
+    left: tuple[Attribute, Attribute]
+    right: tuple[Attribute, Attribute]
+    orders: int
+    length: float
+    on_earth: bool
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it holds of what is near, rather than of what is far."""
+        return self.orders & 1 == 1
+
+
 class Member(NamedTuple):
     """A conjunction of a query: its number, the partner's window, what it selects on each side."""
 
@@ -72,6 +89,7 @@ class DirectionShape:
     streams: tuple[str, str]
     positions: tuple[int, int]
     links: tuple[Link, ...]
+    near: tuple[Near, ...]
     is_range: bool
     birth: int
     death: int | None
@@ -99,6 +117,7 @@ class Half(NamedTuple):
     streams: tuple[str, str]
     positions: tuple[int, int]
     links: tuple[Link, ...]
+    near: tuple[Near, ...]
     window: Window
     trigger: tuple[Atom, ...]
     partner: tuple[Atom, ...]
@@ -108,14 +127,15 @@ def halves(query: Query) -> list[Half]:
     """The two sides of each conjunction of a query that joins two streams."""
     found = []
     for conjunction in query.where:
-        sides, links = parted(query.sources, conjunction)
+        sides, links, distances = parted(query.sources, conjunction)
         for trigger, partner in ((0, 1), (1, 0)):
             of, to = query.sources[trigger], query.sources[partner]
             assert to.window is not None
             oriented_ = tuple(sorted(oriented(link, of.alias) for link in links))
+            near = tuple(facing(distance, of.alias) for distance in distances)
             streams, places = (of.stream, to.stream), (trigger, partner)
-            half = Half(streams, places, oriented_, to.window, sides[trigger], sides[partner])
-            found.append(half)
+            selected = sides[trigger], sides[partner]
+            found.append(Half(streams, places, oriented_, near, to.window, *selected))
     return found
 
 
@@ -127,7 +147,7 @@ def directions_of(asked: Iterable[tuple[int, list[Half], Life]]) -> list[Directi
             is_range = isinstance(half.window, RangeWindow)
             birth = life.birth(half.streams[1])
             shape = DirectionShape(
-                half.streams, half.positions, half.links, is_range, birth, life.death
+                half.streams, half.positions, half.links, half.near, is_range, birth, life.death
             )
             member = Member(number, half.window, half.trigger, half.partner)
             found.setdefault(shape, []).append(member)
@@ -136,20 +156,22 @@ def directions_of(asked: Iterable[tuple[int, list[Half], Life]]) -> list[Directi
 
 def parted(
     sources: tuple[Source, ...], conjunction: Conjunction
-) -> tuple[list[tuple[Atom, ...]], list[Compare]]:
-    """The atoms of each position, and the comparisons between positions."""
+) -> tuple[list[tuple[Atom, ...]], list[Compare], list[Distance]]:
+    """The atoms of each position, and the comparisons and distances between positions."""
     places = {source.alias: i for i, source in enumerate(sources)}
     sides: list[list[Atom]] = [[] for _ in sources]
-    links = []
+    links, distances = [], []
     for atom in conjunction.atoms:
         assert not isinstance(atom, Inside)  # a join takes none
-        if not isinstance(atom, Compare):
+        if isinstance(atom, Distance):
+            distances.append(atom)
+        elif not isinstance(atom, Compare):
             sides[places[atom.attribute.alias]].append(atom)
         elif atom.left.alias == atom.right.alias:
             sides[places[atom.left.alias]].append(atom)
         else:
             links.append(atom)
-    return [tuple(map(unaliased, side)) for side in sides], links
+    return [tuple(map(unaliased, side)) for side in sides], links, distances
 
 
 def oriented(link: Compare, alias: str) -> Link:
@@ -158,6 +180,14 @@ def oriented(link: Compare, alias: str) -> Link:
     if link.left.alias == alias:
         return Link(left, right, link.orders)
     return Link(right, left, _MIRRORED[link.orders])
+
+
+def facing(distance: Distance, alias: str) -> Near:
+    """With the point of this alias on the left."""
+    left, right = (tuple(map(bare, point)) for point in (distance.left, distance.right))
+    if distance.aliases[0] != alias:
+        left, right = right, left
+    return Near(left, right, distance.orders, distance.length, distance.on_earth)  # type: ignore[arg-type]
 
 
 def bare(attribute: Attribute) -> Attribute:
@@ -169,6 +199,6 @@ def unaliased(atom: Atom) -> Atom:
     """An atom over the attributes of its stream."""
     if isinstance(atom, Compare):
         return Compare(bare(atom.left), bare(atom.right), atom.orders)
-    assert not isinstance(atom, Inside)
+    assert not isinstance(atom, (Inside, Distance))
     changed = {name: getattr(atom, name) for name in atom.__slots__ if name != "attribute"}
     return type(atom)(bare(atom.attribute), **changed)

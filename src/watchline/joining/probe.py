@@ -2,8 +2,10 @@
 
 Three ways to the partners of a trigger, by what links them:
 
-    equal     chains of partners of one hash, the newest first; partners enter a chain when a
-              trigger comes after them, so that a walk ends where the window does
+    hashed    chains of partners of one hash, the newest first; partners enter a chain when a
+              trigger comes after them, so that a walk ends where the window does. The hash is of
+              what must be equal, and of the cell of a point (`nearby`) where a DISTANCE has a
+              bound: then a trigger walks the chains of the few cells that may be near enough
     ordered   partners in the order of their coming, cut into blocks (their age), each sorted by key
               (their proximity): a block has its matches in one piece, and blocks that are too old
               are not looked at. Several comparisons with one attribute narrow the piece
@@ -22,7 +24,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchline.joining.directions import Direction, DirectionShape, Half, Link, Member
+from watchline.joining.directions import Direction, DirectionShape, Half, Link, Member, Near
+from watchline.joining.nearby import (
+    SIDE,
+    Apart,
+    Points,
+    allows,
+    apart,
+    buckets_around,
+    buckets_of,
+    reach_of,
+)
 from watchline.joining.sides import Side
 from watchline.joining.windows import LONGEST, JoinFrame, Keys, newest_rank, partner_interval
 from watchline.kernels.arrays import Integers, Mask, Small, Words
@@ -34,7 +46,7 @@ from watchline.model import InRange
 BLOCK = 256
 # Answers that are told at once: so many as are still in the processor's cache when they are read.
 CHUNK = 1 << 18
-EQUAL, ORDERED, EVERY = range(3)
+HASHED, ORDERED, EVERY = range(3)
 # The comparisons that leave a partner one side: <, <=, >, >=.
 NARROW = (1, 3, 4, 6)
 # Bits of partners there may be at once; members that need more are probed in parts.
@@ -91,11 +103,15 @@ class Links(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How partners are found: chains of hashes, or blocks sorted by key."""
+    """How partners are found: chains of hashes, or blocks sorted by key.
+
+    left[i] are the buckets where the partners of a trigger are, each once and -1 after the last;
+    right those of partners.
+    """
 
     kind: int
-    left: Words
-    right: Words
+    left: Small
+    right: Small
     head: Small
     before: Small
     order: Small
@@ -163,26 +179,40 @@ class BitsDirection:
             return
         shape = self.shape
         keys = [frame.linked(shape.streams[0], a, shape.streams[1], b) for a, b, _ in shape.links]
+        points = self._points(frame)
         partner = frame.stretches[shape.streams[1]]
         known = np.ones(len(partner), np.bool_)
         fit = np.ones(len(triggers.row), np.bool_)
         for left, right in keys:
             fit &= left.known[triggers.row]
             known &= right.known
+        if points:
+            fit &= points[0].known[triggers.row]
+            known &= points[1].known
         triggers = triggers.where(fit)
         then = partner.times if shape.is_range else np.arange(len(partner))
         partners = Partners(then, self._sides[1].bits(frame).ravel(), known)
-        ways, links = _ways(shape.links, keys, triggers.row, known)
+        links = _links(shape.links, keys, triggers.row, known)
+        between = _between(shape.near, points, triggers.row)
+        ways, links = _ways(shape, keys, links, between, known)
         room = int((triggers.hi - triggers.lo).max(initial=0))
         some = np.empty(room + SLACK, np.int32)
         state = np.array([0, 0, 0, triggers.lo.min(initial=0)], np.int64)
         while state[AT] < len(triggers.row):
             pairs, answers, *out = _probe(
-                triggers, partners, links, ways, self._members, state, some, self._out
+                triggers, partners, links, between, ways, self._members, state, some, self._out
             )
             self._out = Out(*out)
             first, second, ends, ids = self._out
             yield JoinedPairs(shape, first[:pairs], second[:pairs], ends[:pairs], ids[:answers])
+
+    def _points(self, frame: JoinFrame) -> tuple[Points, Points] | None:
+        """Those of both streams, if distances are asked about; all are between the same points."""
+        if not self.shape.near:
+            return None
+        left, right, _, _, on_earth = self.shape.near[0]
+        of, to = self.shape.streams
+        return frame.points(of, left, on_earth), frame.points(to, right, on_earth)
 
     def _triggers(self, frame: JoinFrame) -> Triggers:
         shape = self.shape
@@ -209,54 +239,85 @@ def _rank(member: Member) -> tuple[Any, ...]:
 
 def way_of(half: Half, partner: str) -> str:
     """In words: how the partners of a trigger are found. As `_ways` decides it."""
-    orders = [link.orders for link in half.links]
-    if 2 in orders:
-        names = [link.right.name for link in half.links if link.orders == 2]
-        return f"by the hash of {', '.join(f'{partner}.{name}' for name in names)}"
+    names = [f"{partner}.{link.right.name}" for link in half.links if link.orders == 2]
+    if near := _driving(half.near):
+        cells = f"by cells of {SIDE * near.length:.4g}{' metres' if near.on_earth else ''}"
+        return f"{cells} around the point{', and the hash of ' * bool(names)}{', '.join(names)}"
+    if names:
+        return f"by the hash of {', '.join(names)}"
     narrow = [link for link in half.links if link.orders in NARROW]
     if narrow:
         return f"in blocks sorted by {partner}.{narrow[0].right.name}"
     return "every row of the window"
 
 
-def _ways(
+def _driving(near: tuple[Near, ...]) -> Near | None:
+    """The distance by which partners are found, if there is one."""
+    return next((n for n in near if n.is_near and reach_of(n) < np.inf), None)
+
+
+def _links(
     links: tuple[Link, ...], keys: list[tuple[Keys, Keys]], rows: Integers, known: Mask
-) -> tuple[Ways, Links]:
+) -> Links:
     orders = np.array([link.orders for link in links], np.int64)
     left = np.array([a.keys[rows] for a, _ in keys], np.int64).reshape(len(keys), len(rows))
     right = np.array([b.keys for _, b in keys], np.int64).reshape(len(keys), len(known))
-    seen = np.zeros(len(links), np.bool_)
+    return Links(left, right, orders, np.zeros(len(links), np.bool_))
+
+
+def _between(near: tuple[Near, ...], points: tuple[Points, Points] | None, rows: Integers) -> Apart:
+    if points is None:
+        return apart(near, np.empty((0, 2)), np.empty((0, 2)))
+    return apart(near, points[0].at[rows], points[1].at)
+
+
+def _ways(
+    shape: DirectionShape,
+    keys: list[tuple[Keys, Keys]],
+    links: Links,
+    between: Apart,
+    known: Mask,
+) -> tuple[Ways, Links]:
     none, few = np.empty(0, np.int32), np.empty(0, np.int64)
-    hashes = np.empty(0, np.uint64)
-    equal = np.flatnonzero(orders == 2)
-    narrow = np.flatnonzero(np.isin(orders, NARROW))
-    if len(equal):
-        buckets = 1 << max(int(2 * len(known)).bit_length(), 4)
-        of, to = (_hashed(side[equal], buckets) for side in (left, right))
-        head = np.full(buckets, -1, np.int32)
+    nowhere = np.empty((0, 1), np.int32)
+    equal = np.flatnonzero(links.orders == 2)
+    narrow = np.flatnonzero(np.isin(links.orders, NARROW))
+    near = _driving(shape.near)
+    if len(equal) or near:
+        mask = (1 << max(int(2 * len(known)).bit_length(), 4)) - 1
+        of, to = _hashed(links.left[equal]), _hashed(links.right[equal])
+        if near:
+            reach, every = reach_of(near), np.ones(len(between.left), np.bool_)
+            left = buckets_around(Points(between.left, every), reach, of, mask)
+            right = buckets_of(Points(between.right, known), reach, to, mask)
+        else:
+            left = (of & np.uint64(mask)).astype(np.int32)[:, None]
+            right = (to & np.uint64(mask)).astype(np.int32)
+        head = np.full(mask + 1, -1, np.int32)
         before = np.empty(len(known), np.int32)
-        ways = Ways(EQUAL, of, to, head, before, none, few, few, few)
-    elif len(narrow):
-        same = [i for i in narrow if links[i].right == links[narrow[0]].right]
+        return Ways(HASHED, left, right, head, before, none, few, few, few), links
+    if len(narrow):
+        of_link = shape.links[narrow[0]].right
+        same = [i for i in narrow if shape.links[i].right == of_link]
         # Keys of strings or of mixed numbers are of one link alone.
         band = [i for i in same if keys[i][1].keys is keys[narrow[0]][1].keys]
+        seen = np.zeros(len(links.orders), np.bool_)
         seen[band] = True
-        order, comparable = _sorted_blocks(right[narrow[0]], known)
-        sorted_keys = right[narrow[0]][order]
-        ways = Ways(
-            ORDERED, hashes, hashes, none, none, order, sorted_keys, comparable, np.array(band)
+        order, comparable = _sorted_blocks(links.right[narrow[0]], known)
+        sorted_keys = links.right[narrow[0]][order]
+        by_key = Ways(
+            ORDERED, nowhere, none, none, none, order, sorted_keys, comparable, np.array(band)
         )
-    else:
-        ways = Ways(EVERY, hashes, hashes, none, none, none, few, few, few)
-    return ways, Links(left, right, orders, seen)
+        return by_key, links._replace(seen=seen)
+    return Ways(EVERY, nowhere, none, none, none, none, few, few, few), links
 
 
-def _hashed(keys: Integers, buckets: int) -> Words:
+def _hashed(keys: Integers) -> Words:
     found = np.zeros(keys.shape[1], np.uint64)
     for column in keys:
         found = (found ^ column.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         found ^= found >> np.uint64(32)
-    return found & np.uint64(buckets - 1)
+    return found
 
 
 def _sorted_blocks(keys: Integers, known: Mask) -> tuple[Small, Integers]:
@@ -274,6 +335,7 @@ def _probe(
     triggers: Triggers,
     partners: Partners,
     links: Links,
+    between: Apart,
     ways: Ways,
     members: Members,
     state: Integers,
@@ -301,7 +363,7 @@ def _probe(
             p = np.int64(some[i])
             _fetch(partners.bits, np.int64(some[min(i + AHEAD, count - 1)]), words)
             i += 1
-            if not _linked(links, at, p):
+            if not _linked(links, at, p) or not allows(between, at, p):
                 continue
             if n + 64 * filled + SLACK > len(ids):
                 ids = grown(ids, max(2 * len(ids), n + 64 * filled + SLACK, 1024), n)
@@ -333,7 +395,7 @@ def _candidates(
     """Partners of the trigger where the probe is; how many there are."""
     at = state[AT]
     lo, hi = triggers.lo[at], triggers.hi[at]
-    if ways.kind == EQUAL:
+    if ways.kind == HASHED:
         state[ENTERED] = _enter(ways, partners.known, state[ENTERED], hi)
         return _chained(ways, at, lo, some)
     if ways.kind == ORDERED:
@@ -369,11 +431,15 @@ def _enter(ways: Ways, known: Mask, entered: int, hi: int) -> int:
 @leaf()
 def _chained(ways: Ways, at: int, lo: int, some: Small) -> int:
     count = 0
-    p = ways.head[ways.left[at]]
-    while p >= lo:
-        some[count] = p
-        count += 1
-        p = ways.before[p]
+    for k in range(ways.left.shape[1]):
+        bucket = ways.left[at, k]
+        if bucket < 0:
+            break
+        p = ways.head[bucket]
+        while p >= lo:
+            some[count] = p
+            count += 1
+            p = ways.before[p]
     return count
 
 

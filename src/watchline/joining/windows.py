@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from watchline.joining.nearby import Points, points_of
 from watchline.kernels.arrays import Integers, Mask
 from watchline.model import Attribute, RangeWindow, Stream, Type, Window
 from watchline.rows import Columns
@@ -55,6 +56,9 @@ class JoinFrame:
     _linked: dict[tuple[str, Attribute, str, Attribute], tuple[Keys, Keys]] = field(
         default_factory=dict
     )
+    _points: dict[tuple[str, tuple[Attribute, Attribute], bool], Points] = field(
+        default_factory=dict
+    )
 
     def columns(self, stream: str) -> Columns:
         if stream not in self._columns:
@@ -85,6 +89,13 @@ class JoinFrame:
                 found = self._ranked(*place)
             self._linked[place] = found
         return self._linked[place]
+
+    def points(self, stream: str, point: tuple[Attribute, Attribute], on_earth: bool) -> Points:
+        """The points of the rows of a stretch, for distances."""
+        place = (stream, point, on_earth)
+        if place not in self._points:
+            self._points[place] = points_of(self.columns(stream), point, on_earth)
+        return self._points[place]
 
     def _coded(
         self, stream: str, left: Attribute, other: str, right: Attribute

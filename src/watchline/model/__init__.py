@@ -27,6 +27,7 @@ from watchline.model.condition import (
     Compare,
     Condition,
     Conjunction,
+    Distance,
     InRange,
     Inside,
     IsNull,
@@ -39,12 +40,14 @@ from watchline.model.condition import (
     condition_sql,
     conjoin,
     conjunction,
+    distance,
     in_range,
     nearest_double,
     range_where,
 )
 from watchline.model.properties import canonical_properties
 from watchline.model.query import (
+    DISTANCE_IS_OF_JOINS,
     JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
@@ -90,6 +93,7 @@ from watchline.model.text import (
 )
 
 __all__ = [
+    "DISTANCE_IS_OF_JOINS",
     "FARTHEST",
     "INF",
     "JOINS_HAVE_NO_PLACE",
@@ -116,6 +120,7 @@ __all__ = [
     "Condition",
     "Conjunction",
     "Corridor",
+    "Distance",
     "Emit",
     "InRange",
     "Inside",
@@ -148,6 +153,7 @@ __all__ = [
     "condition_sql",
     "conjoin",
     "conjunction",
+    "distance",
     "in_range",
     "interval_sql",
     "micros_of",

@@ -1,8 +1,9 @@
 """Conditions: typed attributes, half-open ranges, atoms, and their disjunctive normal form.
 
 A condition is a tuple of `Conjunction`s, true when one of them is. A conjunction holds at most one
-atom per attribute, one comparison per pair of attributes and one atom per region, so it is a box
-over the ordered attributes, plus sets over the others, plus what needs refinement. Every atom but
+atom per attribute, one comparison per pair of attributes, one atom per region and, per pair of
+aliases, one distance above and one below, so it is a box over the ordered attributes, plus sets
+over the others, plus what needs refinement. Every atom but
 `IsNull` is false for a missing value, which makes SQL's three-valued WHERE come out right without a
 third value (docs/decisions/0002).
 
@@ -19,7 +20,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Union
 
-from watchline.errors import InvalidRange
+from watchline.errors import InvalidQuery, InvalidRange
 from watchline.model.region import StaticRegion, region_sql
 from watchline.model.text import name_sql, number_sql, scalar_sql, shortened, timestamp_sql
 
@@ -288,8 +289,62 @@ class Inside:
         return (type(self.region).__name__, *parts)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Distance:
+    """The points of two aliases of a join are less than a length apart, or in another of the orders
+    of `Compare` to it; left sorts first.
+
+    A point is the POINT of its stream, with the alias. `on_earth` says that both are on Earth, and
+    that the length is in metres. NULL, NaN and infinities are at no distance of anything.
+    """
+
+    left: tuple[Attribute, Attribute]
+    right: tuple[Attribute, Attribute]
+    orders: int
+    length: float
+    on_earth: bool = False
+
+    def __post_init__(self) -> None:
+        if self.orders not in DISTANCE_OPS.values():
+            raise InvalidQuery("DISTANCE allows only <, <=, > and >=")
+        if not 0 < self.length < INF:
+            raise InvalidRange(
+                f"a distance must be greater than zero and finite, not {self.length}"
+            )
+
+    def __repr__(self) -> str:
+        aliases = ", ".join(name_sql(alias) for alias in self.aliases)
+        unit = " METERS" if self.on_earth else ""
+        return f"DISTANCE({aliases}) {_ORDER_OPS[self.orders]} {number_sql(self.length)}{unit}"
+
+    @property
+    def aliases(self) -> tuple[str, str]:
+        return (self.left[0].alias, self.right[0].alias)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it holds of what is near, rather than of what is far."""
+        return self.orders & 1 == 1
+
+
+DISTANCE_OPS = {op: orders for op, orders in ORDERS.items() if op not in ("=", "<>")}
+
+
+def distance(
+    left: tuple[Attribute, Attribute],
+    op: str,
+    right: tuple[Attribute, Attribute],
+    length: float,
+    on_earth: bool = False,
+) -> Distance:
+    """The atom with its sides in canonical order."""
+    if left[0].alias > right[0].alias:
+        left, right = right, left
+    return Distance(left, right, DISTANCE_OPS.get(op, 0), length, on_earth)
+
+
 ValueAtom = Union[InRange, OneOf, NoneOf, IsNull, NotNull]
-Atom = Union[ValueAtom, Compare, Inside]
+Atom = Union[ValueAtom, Compare, Inside, Distance]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -313,6 +368,8 @@ class Conjunction:
                 yield from (atom.left, atom.right)
             elif isinstance(atom, Inside):
                 yield from atom.point
+            elif isinstance(atom, Distance):
+                yield from (*atom.left, *atom.right)
             else:
                 yield atom.attribute
 
@@ -334,10 +391,15 @@ def conjunction(atoms: Iterable[Atom]) -> Conjunction | None:
     values: dict[tuple[str, str], list[ValueAtom]] = {}
     pairs: dict[tuple[tuple[str, str], tuple[str, str]], Compare] = {}
     regions: dict[StaticRegion, Inside] = {}
+    # By the aliases, the distances above and those below.
+    apart: dict[tuple[str, str], dict[bool, Distance]] = {}
     for atom in atoms:
         if isinstance(atom, Inside):
             if regions.setdefault(atom.region, atom) != atom:
                 return None
+        elif isinstance(atom, Distance):
+            bounds = apart.setdefault(atom.aliases, {})
+            bounds[atom.is_near] = _narrower(bounds.get(atom.is_near, atom), atom)
         elif isinstance(atom, Compare):
             pair = (atom.left.key, atom.right.key)
             orders = atom.orders & (pairs[pair].orders if pair in pairs else 7)
@@ -347,18 +409,37 @@ def conjunction(atoms: Iterable[Atom]) -> Conjunction | None:
         else:
             values.setdefault(atom.attribute.key, []).append(atom)
     merged = {key: _merged(same) for key, same in values.items()}
-    if None in merged.values():
+    if None in merged.values() or any(_is_void(bounds) for bounds in apart.values()):
         return None
-    # A comparison already asks for a value on either side, and a region for both coordinates.
+    # A comparison already asks for a value on either side, a region and a distance for coordinates.
+    distances = [d for pair in sorted(apart) for _, d in sorted(apart[pair].items(), reverse=True)]
     asked = {key for pair in pairs for key in pair}
-    for key in asked | {axis.key for inside in regions.values() for axis in inside.point}:
+    asked |= {axis.key for inside in regions.values() for axis in inside.point}
+    for key in asked | {axis.key for d in distances for axis in (*d.left, *d.right)}:
         if isinstance(merged.get(key), IsNull):
             return None
         if isinstance(merged.get(key), NotNull):
             del merged[key]
     kept = [atom for _, atom in sorted(merged.items(), key=lambda item: item[0]) if atom]
     ordered = sorted(regions.values(), key=lambda inside: inside.order)
-    return Conjunction((*kept, *(pairs[pair] for pair in sorted(pairs)), *ordered))
+    return Conjunction((*kept, *(pairs[pair] for pair in sorted(pairs)), *ordered, *distances))
+
+
+def _narrower(a: Distance, b: Distance) -> Distance:
+    """Which of two distances, both above or both below, allows less."""
+    if a.length != b.length:
+        return a if (a.length < b.length) is a.is_near else b
+    return b if a.orders & 2 else a
+
+
+def _is_void(bounds: dict[bool, Distance]) -> bool:
+    """Whether nothing is as near and as far. Squares may be equal where lengths are not: then the
+    rows decide."""
+    if len(bounds) < 2:
+        return False
+    near, far = bounds[True].length, bounds[False].length
+    closed = bounds[True].orders & bounds[False].orders & 2
+    return near * near < far * far or (near == far and not closed)
 
 
 def _merged(atoms: list[ValueAtom]) -> ValueAtom | None:

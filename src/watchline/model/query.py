@@ -13,6 +13,7 @@ from watchline.model.condition import (
     TRUE,
     Attribute,
     Condition,
+    Distance,
     Inside,
     Type,
     condition_sql,
@@ -208,6 +209,10 @@ JOINS_HAVE_NO_PLACE = (
     "a join takes no INSIDE and no kNN: register a query of one stream for what is inside,"
     " or write the box as conditions such as a.x >= 1 AND a.x < 2"
 )
+DISTANCE_IS_OF_JOINS = (
+    "DISTANCE (a, b) is between two aliases of a join; what is near a place or an object is INSIDE"
+    " CIRCLE (x, y, radius) or INSIDE CIRCLE ('M', object id, radius)"
+)
 MATCHES_HAVE_NO_BIRTH = (
     "EMIT MATCHES keeps no state, so a life of FOR INTERVAL has no beginning:"
     " end the query with UNTIL TIMESTAMP '…', or EMIT CHANGES"
@@ -268,6 +273,8 @@ class Query:
             raise InvalidQuery(MATCHES_HAVE_NO_SPEED, clause="EMIT")
         if self.is_join and (self.region or self.knn or self.has_predicates):
             raise InvalidQuery(JOINS_HAVE_NO_PLACE, clause="INSIDE")
+        if not self.is_join and self._has(Distance):
+            raise InvalidQuery(DISTANCE_IS_OF_JOINS)
         if self.is_join and self.emit is Emit.CHANGES:
             raise InvalidQuery(
                 "a join reports each pair once: it cannot EMIT CHANGES", clause="EMIT"
@@ -289,7 +296,10 @@ class Query:
     @property
     def has_predicates(self) -> bool:
         """Whether INSIDE stands in the condition."""
-        return any(isinstance(atom, Inside) for c in self.where for atom in c.atoms)
+        return self._has(Inside)
+
+    def _has(self, kind: type[Inside] | type[Distance]) -> bool:
+        return any(isinstance(atom, kind) for c in self.where for atom in c.atoms)
 
     @property
     def asks_speed(self) -> bool:

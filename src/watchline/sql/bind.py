@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from watchline.errors import InvalidQuery
 from watchline.model import (
+    DISTANCE_IS_OF_JOINS,
     JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
@@ -21,6 +22,7 @@ from watchline.model import (
     Compare,
     Condition,
     Conjunction,
+    Distance,
     Emit,
     Inside,
     MovingBox,
@@ -35,11 +37,12 @@ from watchline.model import (
     Type,
     Window,
     canonical_properties,
+    distance,
     name_sql,
 )
 from watchline.names import hint, listing
 from watchline.sql.constants import double, moment, whole
-from watchline.sql.lengths import Surface, speed
+from watchline.sql.lengths import Surface, length, speed
 from watchline.sql.places import bind_knn, bind_region
 from watchline.sql.showing import QueryFilter, query_filter
 from watchline.sql.syntax import (
@@ -430,8 +433,54 @@ class _QueryBinder:
         if not self.syntax.conditions:
             return (TRUE,)
         surface = Surface(self.stream.name, self.stream.geography)
-        binder = ConditionBinder(self._asked, self._inside, self.place, surface)
+        binder = ConditionBinder(self._asked, self._inside, self._distance, self.place, surface)
         return binder.bind(self.syntax.conditions)
+
+    def _distance(self, call: exp.Anonymous, op: str, node: exp.Expr) -> Distance:
+        """The atom of DISTANCE (a, b) beside a length."""
+        place = place_of(call, self.place)
+        if not self.is_join:
+            place.refuse(DISTANCE_IS_OF_JOINS)
+        aliases = [self._alias(node) for node in call.expressions]
+        if len(aliases) != 2:
+            place.refuse(f"DISTANCE (a, b) takes two aliases of FROM, not {len(aliases)}")
+        first, second = aliases
+        if first.text == second.text:
+            place.refuse(
+                "DISTANCE is between two aliases: a stream that is joined with itself stands in"
+                " FROM twice, each time with an alias of its own"
+            )
+        left, right = self._point_of(first), self._point_of(second)
+        on_earth, other = (self.sources[word.text].geography for word in aliases)
+        if on_earth is not other:
+            earth, plane = aliases if on_earth else (second, first)
+            place.refuse(
+                f"{earth.text!r} is on Earth (AS GEOGRAPHY) and {plane.text!r} is not: they have no"
+                " distance; declare the streams of both AS GEOGRAPHY, or neither"
+            )
+        surface = Surface(self.sources[first.text].name, on_earth)
+        value = length(node, self.place, surface)
+        return built(place_of(node, self.place), lambda: distance(left, op, right, value, on_earth))
+
+    def _alias(self, node: exp.Expr) -> Word:
+        """An alias of FROM, as an argument of DISTANCE."""
+        place = place_of(node, self.place)
+        if not isinstance(node, exp.Column) or len(node.parts) > 1:
+            place.refuse("DISTANCE (a, b) takes aliases of FROM, whose streams have a POINT")
+        word = Word(node.name, place)
+        _known(word, self.sources, f"there is no {node.name!r} in FROM")
+        return word
+
+    def _point_of(self, alias: Word) -> tuple[Attribute, Attribute]:
+        """The POINT of the stream of an alias, as its attributes."""
+        stream = self.sources[alias.text]
+        if stream.point is None:
+            alias.place.refuse(
+                f"DISTANCE needs places: stream {stream.name!r} was declared without POINT;"
+                " declare it with POINT (x, y) or POINT (lon, lat) AS GEOGRAPHY"
+            )
+        x, y = (Attribute(name, Type.DOUBLE, alias.text) for name in stream.point)
+        return x, y
 
     def _inside(self, syntax: InsideSyntax, negated: bool) -> Inside:
         """The atom of a region that stands in the condition."""
@@ -479,8 +528,9 @@ def _has(stream: Stream, name: str) -> bool:
 
 
 def _reached(alternative: Conjunction, start: str) -> set[str]:
-    """The aliases that comparisons connect with `start`."""
+    """The aliases that comparisons and distances connect with `start`."""
     links = [{a.left.alias, a.right.alias} for a in alternative.atoms if isinstance(a, Compare)]
+    links += [set(a.aliases) for a in alternative.atoms if isinstance(a, Distance)]
     reached = {start}
     while new := {x for link in links if link & reached for x in link} - reached:
         reached |= new

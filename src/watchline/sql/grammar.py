@@ -240,12 +240,17 @@ class Grammar:
 
     @cached_property
     def _qualifiers(self) -> frozenset[str]:
-        """The words of the statement that stand before a dot."""
-        return frozenset(
+        """The words of the statement that stand before a dot, or in DISTANCE (…)."""
+        tokens = self.p._tokens
+        found = {
             word.text
-            for word, dot in pairwise(self.p._tokens)
+            for word, dot in pairwise(tokens)
             if dot.token_type is TokenType.DOT and word.token_type is not TokenType.STRING
-        )
+        }
+        for word, bracket, one, comma, other in zip(*(tokens[i:] for i in range(5)), strict=False):
+            if self._is(word, "DISTANCE") and self._is(bracket, "(") and self._is(comma, ","):
+                found |= {one.text, other.text}
+        return frozenset(found)
 
     def _window(self, source: SourceSyntax) -> None:
         self._require("[")

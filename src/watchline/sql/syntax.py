@@ -39,6 +39,12 @@ def place_of(node: exp.Expr, fallback: Place) -> Place:
     return Place(fallback.text, min(s for s, _ in spans), max(e for _, e in spans))
 
 
+def is_distance(node: exp.Expr) -> bool:
+    """Whether an expression is `DISTANCE (…)`."""
+    inner = node.unnest()
+    return isinstance(inner, exp.Anonymous) and str(inner.this).upper() == "DISTANCE"
+
+
 T = TypeVar("T")
 _NOWHERE: Mapping[str, Place | None] = {}
 

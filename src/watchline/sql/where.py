@@ -25,6 +25,7 @@ from watchline.model import (
     Condition,
     Conjunction,
     Corridor,
+    Distance,
     Inside,
     IsNull,
     NoneOf,
@@ -41,7 +42,7 @@ from watchline.model import (
 )
 from watchline.sql.constants import ARITHMETIC, Constant, Moment, Null, constant, moment
 from watchline.sql.lengths import Surface, is_measure, speed
-from watchline.sql.syntax import InsidePredicate, InsideSyntax, Place, place_of
+from watchline.sql.syntax import InsidePredicate, InsideSyntax, Place, is_distance, place_of
 
 MAX_CONJUNCTIONS = 1_000
 # The catalog keeps every alternative with all of its regions.
@@ -67,6 +68,8 @@ _COMPUTE = {
     ">=": operator.ge,
 }
 
+_A_DISTANCE = "a distance is compared with a length, by <, <=, > or >=, as in: DISTANCE(a, b) < 200"
+
 Conjunctions = list[Conjunction]
 
 
@@ -74,18 +77,20 @@ class ConditionBinder:
     """Turns the conditions of one statement into DNF.
 
     `resolve` finds a column's attribute, `locate` makes the atom of a region, negated or not, and
-    `surface` is what SPEED is measured on.
+    `measure` that of a DISTANCE in some order to a length; `surface` is what SPEED is measured on.
     """
 
     def __init__(
         self,
         resolve: Callable[[exp.Column], Attribute],
         locate: Callable[[InsideSyntax, bool], Inside],
+        measure: Callable[[exp.Anonymous, str, exp.Expr], Distance],
         around: Place,
         surface: Surface,
     ):
         self._resolve = resolve
         self._locate = locate
+        self._measure = measure
         self._around = around
         self._surface = surface
         self._work = 0
@@ -183,6 +188,8 @@ class ConditionBinder:
                     f" {attribute.name!r} is {attribute.type.value}, not BOOLEAN",
                 )
             return _atoms(OneOf(attribute, (not negated,)))
+        if is_distance(node):
+            self._refuse(node, _A_DISTANCE)
         self._refuse(
             node,
             "expected a condition of =, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, INSIDE, AND, OR,"
@@ -191,6 +198,8 @@ class ConditionBinder:
         )
 
     def _comparison(self, node: exp.Expr, op: str) -> Conjunctions:
+        if is_distance(node.this) or is_distance(node.expression):
+            return self._distance(node, op)
         left = self._operand(node.this, beside=node.expression)
         right = self._operand(node.expression, beside=node.this)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
@@ -237,6 +246,14 @@ class ConditionBinder:
         self._refuse(node, "IS takes NULL, NOT NULL or, for BOOLEAN attributes, TRUE or FALSE")
 
     # --- comparisons by the kind of their sides
+
+    def _distance(self, node: exp.Expr, op: str) -> Conjunctions:
+        call, length = node.this.unnest(), node.expression.unnest()
+        if is_distance(length):
+            call, length, op = length, call, _SWAPPED[op]
+        if is_distance(length) or op in ("=", "<>"):
+            self._refuse(node, _A_DISTANCE)
+        return _atoms(self._measure(call, op, length))
 
     def _two_attributes(
         self, left: Attribute, op: str, right: Attribute, node: exp.Expr
@@ -299,6 +316,8 @@ class ConditionBinder:
         return value
 
     def _refuse_operand(self, node: exp.Expr) -> NoReturn:
+        if is_distance(node):
+            self._refuse(node, _A_DISTANCE)
         if inside := node.find(InsidePredicate):
             self._refuse(inside, "INSIDE is no value: it is a condition, for AND, OR and NOT")
         if isinstance(node, (exp.Predicate, exp.Connector, exp.Not)):
