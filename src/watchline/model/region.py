@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Union
 
 import numpy as np
@@ -108,7 +109,7 @@ class Box:
                 "a box on Earth is (west, south, east, north):"
                 f" south {number_sql(south)} is not below north {number_sql(north)}"
             )
-        if east - west >= 360:
+        if Fraction(east) - Fraction(west) >= 360:
             west, east = -180.0, 180.0
         else:
             # The east side does not belong to the box, so that of the whole sheet is 180.
