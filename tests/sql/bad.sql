@@ -2334,10 +2334,10 @@ CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WIT
                                                                  ^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 METERS
-=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'METERS'
-  at line 1, column 87:
-    … FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 METERS
-                                                                 ^^^^^^
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 'cars' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 85:
+    … * FROM cars INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 METERS
+                                                                 ^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR 'LINESTRING EMPTY' WITHIN 1
 => QuerySyntaxError: the line is empty: it needs two points or more
@@ -2423,3 +2423,226 @@ CREATE QUERY q AS SELECT * FROM cars WHERE x{:} > 3
   at line 1, column 45:
     CREATE QUERY q AS SELECT * FROM cars WHERE x{:} > 3
                                                 ^
+---
+# On Earth.
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRPHY
+=> QuerySyntaxError: expected GEOGRAPHY, found 'GEOGRPHY'; did you mean GEOGRAPHY?
+  at line 1, column 105:
+    …DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRPHY
+                                                                 ^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS
+=> QuerySyntaxError: expected GEOGRAPHY, but the statement ends
+  at line 1, column 104:
+    … DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS
+                                                                 ^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts AS GEOGRAPHY
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'AS'
+  at line 1, column 85:
+    …NT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts AS GEOGRAPHY
+                                                                 ^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lat, lon) AS GEOGRAPHY
+=> QuerySyntaxError: the point of a place on Earth is its longitude, then its latitude: write POINT (lon, lat)
+  at line 1, column 92:
+    … DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lat, lon) AS GEOGRAPHY
+                                                                 ^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) MAX SPEED 40 KM PER HOUR
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 't' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 112:
+    … ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) MAX SPEED 40 KM PER HOUR
+                                                                 ^^^^^^^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 METERS
+=> QuerySyntaxError: a speed is in METERS PER SECOND, KILOMETERS PER HOUR, MILES PER HOUR or FEET PER SECOND, not in METERS
+  at line 1, column 125:
+    …) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 METERS
+                                                                 ^^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 METERS PER HOUR
+=> QuerySyntaxError: a speed is in METERS PER SECOND, KILOMETERS PER HOUR, MILES PER HOUR or FEET PER SECOND, not in METERS PER HOUR
+  at line 1, column 125:
+    …) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 METERS PER HOUR
+                                                                 ^^^^^^^^^^^^^^^^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 METERS PER DAY
+=> QuerySyntaxError: expected SECOND or HOUR, found 'DAY'
+  at line 1, column 139:
+    …ME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 METERS PER DAY
+                                                                 ^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 KMH
+=> QuerySyntaxError: unknown unit 'KMH'; did you mean KILOMETERS PER HOUR?
+  at line 1, column 128:
+    …BJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 KMH
+                                                                 ^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 KNOTS
+=> QuerySyntaxError: unknown unit 'KNOTS': expected METERS PER SECOND, KILOMETERS PER HOUR, MILES PER HOUR or FEET PER SECOND
+  at line 1, column 128:
+    …BJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 KNOTS
+                                                                 ^^^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 RETAINS ALL
+=> QuerySyntaxError: expected OBJECT, TIME, POINT, TIMEOUT, MAX SPEED, MAX AHEAD, RETAIN, CACHE, MAX OBJECTS, MAX BYTES, SHED or the end of the statement, found 'RETAINS'; did you mean RETAIN?
+  at line 1, column 128:
+    …BJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY MAX SPEED 40 RETAINS ALL
+                                                                 ^^^^^^^
+---
+CREATE STREAM t (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY RETAIN SIGNIFICANT CACHE 1 KM
+=> QuerySyntaxError: KILOMETERS has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 140:
+    …E ts POINT (lon, lat) AS GEOGRAPHY RETAIN SIGNIFICANT CACHE 1 KM
+                                                                 ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0.5, 0.5, 500 METERS)
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 'cars' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 63:
+    …EATE QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0.5, 0.5, 500 METERS)
+                                                                 ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 0.1, 2 KM)
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 'cars' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 60:
+    CREATE QUERY q AS SELECT * FROM cars INSIDE ('M', 17, 0.1, 2 KM)
+                                                               ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE speed > 3 OR NOT INSIDE CIRCLE (0.5, 0.5, 1 MI)
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 'cars' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 86:
+    …* FROM cars WHERE speed > 3 OR NOT INSIDE CIRCLE (0.5, 0.5, 1 MI)
+                                                                 ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 METRS)
+=> QuerySyntaxError: unknown unit 'METRS'; did you mean METRES?
+  at line 1, column 71:
+    …RY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 METRS)
+                                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 YARDS)
+=> QuerySyntaxError: unknown unit 'YARDS': expected METERS, KILOMETERS, MILES or FEET
+  at line 1, column 71:
+    …RY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 YARDS)
+                                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 "m")
+=> QuerySyntaxError: expected ')', found 'm'
+  at line 1, column 71:
+    …RY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 "m")
+                                                                 ^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 METERS PER SECOND)
+=> QuerySyntaxError: a length is in METERS, KILOMETERS, MILES or FEET, not in METERS PER SECOND
+  at line 1, column 67:
+    … QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 500 METERS PER SECOND)
+                                                                 ^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, -5 KM)
+=> QuerySyntaxError: the radius of a circle must be greater than zero and finite, not -5000.0
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, -5 KM)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 2 * 5 KM)
+=> QuerySyntaxError: KILOMETERS has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 71:
+    …RY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8, 2 * 5 KM)
+                                                                 ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (37.8, -122.4, 500 M)
+=> QuerySyntaxError: the centre of a circle has latitude -122.4, beyond 90: are longitude and latitude swapped?
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (37.8, -122.4, 500 M)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8)
+=> QuerySyntaxError: expected INSIDE CIRCLE (lon, lat, radius): 3 values, found 2
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (-122.4, 37.8)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 KILOMTERS EMIT CHANGES
+=> QuerySyntaxError: unknown unit 'KILOMTERS'; did you mean KILOMETERS?
+  at line 1, column 87:
+    … FROM cabs INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 KILOMTERS EMIT CHANGES
+                                                                 ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (0 0, 1 91)' WITHIN 5 KM
+=> QuerySyntaxError: the line of a corridor has latitude 91, beyond 90: are longitude and latitude swapped?
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (0 0, 1 91)' WITHIN 5 KM
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 EMITT CHANGES
+=> QuerySyntaxError: expected INSIDE, kNN, FOR, UNTIL, ACCURACY, EMIT, PROPERTIES or the end of the statement, found 'EMITT'; did you mean EMIT?
+  at line 1, column 87:
+    … FROM cabs INSIDE CORRIDOR 'LINESTRING (0 0, 1 1)' WITHIN 5 EMITT CHANGES
+                                                                 ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE (1 KM, 2, 3, 4)
+=> QuerySyntaxError: KILOMETERS has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 46:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE (1 KM, 2, 3, 4)
+                                                 ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE (0, 38, 1, 37)
+=> QuerySyntaxError: a box on Earth is (west, south, east, north): south 38 is not below north 37
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE (0, 38, 1, 37)
+                                         ^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE (0, 37, 360, 37)
+=> QuerySyntaxError: a box on Earth is (west, south, east, north): south 37 is not below north 37
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE (0, 37, 360, 37)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE (190, 37, -170, 38)
+=> QuerySyntaxError: a box on Earth is (west, south, east, north): west and east are both -170
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE (190, 37, -170, 38)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE (37, -122.5, 38, -122.3)
+=> QuerySyntaxError: a corner of a box has latitude -122.5, beyond 90: are longitude and latitude swapped?
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE (37, -122.5, 38, -122.3)
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs kNN (5, 37.8, -122.4)
+=> QuerySyntaxError: the centre of a kNN query has latitude -122.4, beyond 90: are longitude and latitude swapped?
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs kNN (5, 37.8, -122.4)
+                                         ^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs kNN (5 M, -122.4, 37.8)
+=> QuerySyntaxError: METERS has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 43:
+    CREATE QUERY q AS SELECT * FROM cabs kNN (5 M, -122.4, 37.8)
+                                              ^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs kNN (5, 37.8)
+=> QuerySyntaxError: expected kNN (k, lon, lat): 3 values, found 2
+  at line 1, column 38:
+    CREATE QUERY q AS SELECT * FROM cabs kNN (5, 37.8)
+                                         ^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE m < 40 METERS
+=> QuerySyntaxError: METERS has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE m < 40 METERS
+                                                   ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE m < 40 miles
+=> QuerySyntaxError: MILES has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE m < 40 miles
+                                                   ^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS b WHERE a.id = b.id
+=> QuerySyntaxError: KILOMETERS has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 73:
+    … q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS b WHERE a.id = b.id
+                                                                 ^^^^

@@ -70,6 +70,7 @@ from watchline.model.region import (
     Polygon,
     Region,
     StaticRegion,
+    on_the_sheet,
 )
 from watchline.model.retention import Keep, Retention, Shed
 from watchline.model.text import (
@@ -146,6 +147,7 @@ __all__ = [
     "micros_of",
     "name_sql",
     "nearest_double",
+    "on_the_sheet",
     "range_where",
     "scalar_sql",
     "shortened",

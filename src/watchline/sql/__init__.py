@@ -7,6 +7,7 @@ bind.py       names, types, defaults: syntax to model
 where.py      WHERE to disjunctive normal form
 places.py     INSIDE and kNN
 constants.py  exact constant arithmetic
+lengths.py    lengths and speeds with units
 geometry.py   polygons and lines from WKT and GeoJSON
 showing.py    the conditions of SHOW
 """

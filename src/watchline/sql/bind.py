@@ -33,9 +33,11 @@ from watchline.model import (
     Type,
     Window,
     canonical_properties,
+    name_sql,
 )
 from watchline.names import hint, listing
 from watchline.sql.constants import double, moment, whole
+from watchline.sql.lengths import Surface, speed
 from watchline.sql.places import bind_knn, bind_region
 from watchline.sql.showing import QueryFilter, query_filter
 from watchline.sql.syntax import (
@@ -64,6 +66,8 @@ _TYPE_NAMES = {
     **dict.fromkeys(("VARCHAR", "TEXT"), Type.STRING),
     "BOOL": Type.BOOLEAN,
 }
+_LONGITUDES = ("lon", "lng", "long", "longitude")
+_LATITUDES = ("lat", "latitude")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +167,15 @@ def _stream(syntax: StreamSyntax) -> Stream:
     assert syntax.time is not None
     for word in (syntax.object, syntax.time, *(syntax.point or ())):
         _known(word, names, f"stream {syntax.name.text!r} has no attribute {word.text!r}")
-    speed = syntax.max_speed
+    if syntax.geography and syntax.point:
+        _check_axes(*syntax.point)
+    limit = syntax.max_speed
+    surface = Surface(syntax.name.text, syntax.geography)
     clauses = {
         "OBJECT": syntax.object.place,
         "TIME": syntax.time.place,
         "POINT": syntax.point[1].place if syntax.point else None,
-        "MAX SPEED": place_of(speed, syntax.place) if speed else None,
+        "MAX SPEED": place_of(limit, syntax.place) if limit else None,
         "RETAIN": syntax.retain.place if syntax.retain else None,
         "SHED": syntax.shed.place if syntax.shed else None,
         "CACHE": place_of(syntax.cache, syntax.place) if syntax.cache else None,
@@ -184,12 +191,22 @@ def _stream(syntax: StreamSyntax) -> Stream:
             time=syntax.time.text,  # type: ignore[union-attr]
             point=tuple(w.text for w in syntax.point) if syntax.point else None,  # type: ignore[arg-type]
             timeout=syntax.timeout.micros if syntax.timeout else None,
-            max_speed=None if speed is None else double(speed, syntax.place),
+            max_speed=None if limit is None else speed(limit, syntax.place, surface),
             retention=_retention(syntax),
             max_ahead=_ahead(syntax.max_ahead),
+            geography=syntax.geography,
         ),
         clauses,
     )
+
+
+def _check_axes(first: Word, second: Word) -> None:
+    """Refuse a latitude before a longitude, where the names tell."""
+    if first.text.lower() in _LATITUDES and second.text.lower() in _LONGITUDES:
+        Place(first.place.text, first.place.start, second.place.end).refuse(
+            "the point of a place on Earth is its longitude, then its latitude: write POINT"
+            f" ({name_sql(second.text)}, {name_sql(first.text)})"
+        )
 
 
 def _ahead(given: Interval | Word | None) -> int | None:

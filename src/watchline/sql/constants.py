@@ -18,7 +18,7 @@ from typing import Union
 from sqlglot import exp
 
 from watchline.model import YEAR_1, YEAR_9999, micros_of, nearest_double
-from watchline.sql.syntax import Place, built, place_of
+from watchline.sql.syntax import Measure, Place, built, place_of
 
 # Beyond float64 in either direction by a good margin; more would only let a text cost time.
 MAX_EXPONENT = 400
@@ -58,6 +58,11 @@ def constant(node: exp.Expr, around: Place) -> Constant | None:
         return bool(node.this)
     if isinstance(node, exp.Null):
         return Null()
+    if isinstance(node, Measure):
+        place_of(node, around).refuse(
+            f"{node.unit} has no place here: a unit goes with a length or a speed that is one"
+            " plain number"
+        )
     if isinstance(node, exp.Neg):
         value = constant(node.this, around)
         return None if value is None else -_operand(value, node, around)

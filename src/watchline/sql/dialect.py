@@ -123,7 +123,12 @@ class Watchline(Dialect):
             if first and first.token_type in _BINARY:
                 self.expected("a value")
             inside = Grammar(self).predicate()
-            return inside or self._spanning(first, super()._parse_unary())
+            return inside or self._spanning(first, self._measured(super()._parse_unary()))
+
+        def _measured(self, node: Any) -> Any:
+            """The operand, with the unit that stands behind it if it is a number."""
+            is_number = isinstance(node, exp.Literal) and not node.is_string
+            return Grammar(self).measured(node) if is_number and self._curr else node
 
         def _parse_range(self, this: Any = None, parse_is: bool = False) -> Any:
             return self._spanning(self._curr, super()._parse_range(this, parse_is))

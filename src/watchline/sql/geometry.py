@@ -65,7 +65,7 @@ def polygon(word: Word) -> Polygon:
     return region
 
 
-def corridor(word: Word, reach: float, within: Place) -> Corridor:
+def corridor(word: Word, reach: float, within: Place, on_earth: bool = False) -> Corridor:
     """What is at most `reach` from the line that the quoted text describes.
 
     A mistake is refused at the text's place, a wrong distance at its own, `within`.
@@ -74,7 +74,7 @@ def corridor(word: Word, reach: float, within: Place) -> Corridor:
 
     geometry = _geometry(word, _LINE)
     lines = [shapely.get_coordinates(line) for line in getattr(geometry, "geoms", [geometry])]
-    region = built(word.place, lambda: Corridor.of(lines, reach), {"WITHIN": within})
+    region = built(word.place, lambda: Corridor.of(lines, reach, on_earth), {"WITHIN": within})
     _check_extent(np.concatenate(list(region.paths())), word, _LINE)
     return region
 

@@ -7,7 +7,8 @@ Expressions are left to sqlglot (`condition`, `_operand`); everything around the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +18,7 @@ from sqlglot import Token, TokenType, exp
 
 from watchline.model import UNIT_MICROSECONDS
 from watchline.names import keyword, listing
+from watchline.sql.lengths import LENGTHS, SPEEDS, UNITS, meant_speed
 from watchline.sql.syntax import (
     DropSyntax,
     ExplainSyntax,
@@ -24,6 +26,7 @@ from watchline.sql.syntax import (
     InsideSyntax,
     Interval,
     KnnSyntax,
+    Measure,
     Place,
     QuerySyntax,
     ShowSyntax,
@@ -44,6 +47,12 @@ _INSTEAD = {
     "OUTSIDE": "; write NOT INSIDE, in the condition after WHERE",
     "KNN": "; kNN is a clause: it stands once, after the condition, without AND, OR or NOT",
 }
+
+# Words that may follow a number and are no units.
+_AFTER_NUMBER = frozenset(
+    "OBJECT TIME POINT TIMEOUT MAX SPEED AHEAD RETAIN CACHE OBJECTS BYTES SHED WHERE INSIDE KNN FOR"
+    " UNTIL ACCURACY EMIT PROPERTIES CROSS JOIN INNER ON AND OR NOT AS".split()
+)
 
 
 class Grammar:
@@ -105,9 +114,9 @@ class Grammar:
         clauses: dict[str, Callable[[], Any]] = {
             "OBJECT": lambda: self._name("the attribute that names the object"),
             "TIME": lambda: self._name("the attribute that holds the time"),
-            "POINT": self._point,
+            "POINT": lambda: self._point(stream),
             "TIMEOUT": self._interval,
-            "MAX SPEED": self._number,
+            "MAX SPEED": lambda: self._measure("a speed", SPEEDS),
             "MAX AHEAD": self._ahead,
             "RETAIN": lambda: self._word("ALL", "SIGNIFICANT"),
             "CACHE": self._number,
@@ -132,11 +141,16 @@ class Grammar:
         place = self._since(first)
         return Word(self.text[place.start : place.end], place)
 
-    def _point(self) -> tuple[Word, Word]:
+    def _point(self, stream: StreamSyntax) -> tuple[Word, Word]:
         here = self.p._curr
         names = self._list(lambda: self._name("an attribute name"))
         if len(names) != 2:
             self._since(here).refuse(f"POINT takes two attributes, not {len(names)}")
+        if self._take("AS"):
+            if not self._take("GEOGRAPHY"):
+                word = self.p._curr
+                self._expected("GEOGRAPHY", keyword(word.text, ["GEOGRAPHY"]) if word else "")
+            stream.geography = True
         return names[0], names[1]
 
     # --- CREATE QUERY
@@ -250,13 +264,13 @@ class Grammar:
             line = self._string("a line in quotes, as WKT or GeoJSON")
             if not self._take("WITHIN"):
                 self._expected("WITHIN and a distance after the line")
-            within = self._operand("a distance")
+            within = self._measure("a distance", LENGTHS)
             place = self._since(first)
             return InsideSyntax("CORRIDOR", place, geometry=line, within=within)
         shape = "CIRCLE" if self._take("CIRCLE") else "BOX"
         if not self._at("("):
             self._expected("'(', CIRCLE, POLYGON or CORRIDOR after INSIDE")
-        arguments = self._list(lambda: self._operand("a number"))
+        arguments = self._list(lambda: self._measure("a number", LENGTHS))
         return InsideSyntax(shape, self._since(first), arguments)
 
     def _knn(self) -> KnnSyntax:
@@ -361,6 +375,46 @@ class Grammar:
     def _number(self) -> exp.Expr:
         return self._operand("a number")
 
+    def _measure(self, what: str, units: Iterable[str]) -> exp.Expr:
+        """A number, perhaps with one of these units; a word behind it that is none is refused."""
+        node = self._operand(what)
+        word = self.p._curr
+        is_behind = self.p._prev.token_type is TokenType.NUMBER and self._is_word(word)
+        if is_behind and _nearest(word.text, _AFTER_NUMBER) is None:
+            self._refuse_unit(word, f": expected {listing(units)}")
+        return node
+
+    def measured(self, number: exp.Literal) -> exp.Expr:
+        """The number that was read last, with the unit that comes next, if one does.
+
+        The parser of expressions calls this behind each number; the binder knows where a unit may
+        stand. No name may stand behind a number, so what is nearly a unit is refused as one.
+        """
+        word = self.p._curr
+        if not self._is_word(word) or (name := word.text.upper()) in _AFTER_NUMBER:
+            return number
+        if name not in UNITS:
+            near = meant_speed(name) or _nearest(name, (*UNITS, *_AFTER_NUMBER))
+            if near is not None and near not in _AFTER_NUMBER:
+                self._refuse_unit(word, f"; did you mean {near}?")
+            return number
+        unit = UNITS[name]
+        self.p._advance()
+        if self._take("PER"):
+            unit += " PER " + self._one_of("SECOND", "HOUR")
+        measure = Measure(this=number, unit=unit)
+        start = number.meta.get("start", word.start)
+        measure.meta.update(start=start, end=self.p._prev.end)
+        return measure
+
+    def _refuse_unit(self, word: Token, remedy: str) -> NoReturn:
+        self._place(word).refuse(f"unknown unit {word.text[:40]!r}{remedy}")
+
+    @staticmethod
+    def _is_word(token: Token | None) -> bool:
+        """Whether a token is a word without quotes that SQL does not know."""
+        return token is not None and token.token_type is TokenType.VAR
+
     def _expression(self, rule: Callable[[], Any], what: str) -> exp.Expr:
         node = rule()
         if not isinstance(node, exp.Expr):
@@ -457,6 +511,11 @@ class Grammar:
 
     def _since(self, first: Token) -> Place:
         return Place(self.text, first.start, self.p._prev.end + 1)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    near = get_close_matches(word[:100].upper(), list(known), n=1, cutoff=0.8)
+    return near[0] if near else None
 
 
 def _has_blank(words: str) -> bool:

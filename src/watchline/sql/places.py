@@ -16,20 +16,22 @@ from watchline.model import (
     Region,
     Stream,
     Type,
+    on_the_sheet,
 )
 from watchline.sql.constants import constant, double, given, whole
 from watchline.sql.geometry import corridor, polygon
+from watchline.sql.lengths import Surface, length
 from watchline.sql.syntax import InsideSyntax, KnnSyntax, Place, built, place_of
 
 
 def bind_region(syntax: InsideSyntax, stream: Stream) -> Region:
     """The region of an INSIDE over this stream."""
     _needs_point("INSIDE", stream, syntax.place)
-    place, arguments = syntax.place, syntax.arguments
+    place, arguments, on_earth = syntax.place, syntax.arguments, stream.geography
+    surface = Surface(stream.name, on_earth)
     if syntax.geometry and syntax.within:
-        return corridor(
-            syntax.geometry, double(syntax.within, place), place_of(syntax.within, place)
-        )
+        reach = length(syntax.within, place, surface)
+        return corridor(syntax.geometry, reach, place_of(syntax.within, place), on_earth)
     if syntax.geometry:
         return polygon(syntax.geometry)
     if _is_moving(arguments, place):
@@ -38,10 +40,15 @@ def bind_region(syntax: InsideSyntax, stream: Stream) -> Region:
         build = MovingBox if syntax.shape == "BOX" else MovingCircle
         return built(place, lambda: build(focal, *sizes))
     if syntax.shape == "BOX":
-        x1, y1, x2, y2 = _doubles(place, arguments, "INSIDE (x1, y1, x2, y2)", 4)
-        return built(place, lambda: Box(x1, y1, x2, y2))
-    x, y, r = _doubles(place, arguments, "INSIDE CIRCLE (x, y, radius)", 3)
-    return built(place, lambda: Circle(x, y, r))
+        form = "(west, south, east, north)" if on_earth else "(x1, y1, x2, y2)"
+        _check_count(place, arguments, f"INSIDE {form}", 4)
+        x1, y1, x2, y2 = (double(a, place) for a in arguments)
+        return built(place, lambda: Box(x1, y1, x2, y2, on_earth))
+    form = "(lon, lat, radius)" if on_earth else "(x, y, radius)"
+    _check_count(place, arguments, f"INSIDE CIRCLE {form}", 3)
+    x, y = (double(a, place) for a in arguments[:2])
+    radius = length(arguments[2], place, surface)
+    return built(place, lambda: Circle(x, y, radius, on_earth))
 
 
 def bind_knn(syntax: KnnSyntax, stream: Stream) -> Knn | MovingKnn:
@@ -53,9 +60,12 @@ def bind_knn(syntax: KnnSyntax, stream: Stream) -> Knn | MovingKnn:
         k = whole(arguments[1], place, "k")
         focal = _focal(arguments[2], place, stream)
         return built(place, lambda: MovingKnn(k, focal))
-    _check_count(place, arguments, "kNN (k, x, y)", 3)
+    form = "(k, lon, lat)" if stream.geography else "(k, x, y)"
+    _check_count(place, arguments, f"kNN {form}", 3)
     k = whole(arguments[0], place, "k")
     x, y = (double(a, place) for a in arguments[1:])
+    if stream.geography:
+        x, y = built(place, lambda: on_the_sheet("the centre of a kNN query", x, y))
     return built(place, lambda: Knn(k, x, y))
 
 
@@ -82,7 +92,8 @@ def _focal_and_sizes(
     form = f"INSIDE {shape}('M', object id, {', '.join(names)})"
     _check_count(syntax.place, syntax.arguments, form, 2 + len(names))
     focal = _focal(syntax.arguments[1], syntax.place, stream)
-    return focal, [double(a, syntax.place) for a in syntax.arguments[2:]]
+    surface = Surface(stream.name, stream.geography)
+    return focal, [length(a, syntax.place, surface) for a in syntax.arguments[2:]]
 
 
 def _focal(node: exp.Expr, place: Place, stream: Stream) -> ObjectId:
@@ -95,11 +106,6 @@ def _focal(node: exp.Expr, place: Place, stream: Stream) -> ObjectId:
             )
         return value
     return whole(node, place, f"an object id ({name!r} is BIGINT)", MAX_BIGINT)
-
-
-def _doubles(place: Place, arguments: list[exp.Expr], form: str, count: int) -> list[float]:
-    _check_count(place, arguments, form, count)
-    return [double(a, place) for a in arguments]
 
 
 def _check_count(place: Place, arguments: list[exp.Expr], form: str, count: int) -> None:

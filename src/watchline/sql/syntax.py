@@ -80,6 +80,7 @@ class StreamSyntax:
     object: Word | None = None
     time: Word | None = None
     point: tuple[Word, Word] | None = None
+    geography: bool = False
     timeout: Interval | None = None
     max_speed: exp.Expr | None = None
     # A length of time, or the word UNLIMITED.
@@ -120,6 +121,17 @@ class InsidePredicate(exp.Expression):
     """INSIDE as a condition among sqlglot's expressions; `this` is an `InsideSyntax`."""
 
     arg_types: ClassVar[dict[str, Any]] = {"this": True}
+
+
+class Measure(exp.Expression):
+    """A number with a unit, `500 METERS`, among sqlglot's expressions; `this` is the number."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True, "unit": True}
+
+    @property
+    def unit(self) -> str:
+        """In the plural, as in METERS or MILES PER HOUR."""
+        return str(self.args["unit"])
 
 
 @dataclass(slots=True)
