@@ -12,6 +12,7 @@ import numpy as np
 
 from watchline.kernels.arrays import Doubles, Integers, Signs, Words
 from watchline.kernels.compiled import kernel, leaf
+from watchline.kernels.earth import put_vector
 from watchline.proximity.grid import NONE, cell_holding, put, take
 from watchline.proximity.nearest import (
     close_nearest,
@@ -162,6 +163,12 @@ def _object(
         lines.bits[spare, w] = lines.bits[s, w]
     for w in range(lines.values.shape[1]):
         lines.values[spare, w] = lines.values[s, w]
+    if world.earth is not None:
+        vectors = world.vectors
+        for d in range(3):
+            vectors[spare, d] = vectors[s, d]
+        if comes:
+            put_vector(vectors, s, to_x, to_y)
     if had and not (has and cell == to_cell):
         moved = take(world.spots, cell, np.int64(objects.spot[s]))
         objects.spot[moved] = objects.spot[s]
@@ -272,6 +279,9 @@ def place_nearest(world: World, q: int) -> None:
     f = np.int64(world.focal[q, OF_NEAREST])
     if f >= 0:
         queries.cx[q], queries.cy[q] = world.place[f, 0], world.place[f, 1]
+        if world.earth is not None:
+            for d in range(3):
+                world.anchors[2 * q + OF_NEAREST, d] = world.vectors[f, d]
 
 
 @leaf

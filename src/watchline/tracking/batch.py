@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Integers
+from watchline.kernels.earth import metres_between
 from watchline.matching import is_among
 from watchline.model import Shed
 from watchline.proximity import END, FIRST, UNHOLD, Events
@@ -238,7 +239,11 @@ class ProcessedBatch:
         old, new = old[moved], new[moved]
         points, times = points_of(self._columns, stream), self._own.times
         with np.errstate(over="ignore", invalid="ignore"):
-            gone = np.hypot(*(points[new] - points[old]).T)
+            if stream.geography:
+                places = np.ascontiguousarray(points.T)
+                gone = metres_between(*places[:, new], *places[:, old])
+            else:
+                gone = np.hypot(*(points[new] - points[old]).T)
             return int(
                 np.count_nonzero(gone > stream.max_speed * (times[new] - times[old]) / SECOND)
             )
