@@ -3,6 +3,7 @@
 python -m tests.support.unjitted           every kind of query index
 python -m tests.support.unjitted join      the spatial join, with boxes enough for scales
 python -m tests.support.unjitted border    crossings of borders
+python -m tests.support.unjitted earth     vectors, chords and bounds, each bit of them
 python -m tests.support.unjitted roads     traffic, as compiled
 python -m tests.support.unjitted windows   window joins: what they tell, as one line
 python -m tests.support.unjitted regions   regions of all forms
@@ -26,6 +27,7 @@ from tests.support import indexes as indexing
 from tests.support import regions as covering
 from tests.support import roads as roading
 from tests.support import window_joins as windowing
+from tests.support.earth import measured
 from watchline.borders import AUTO, STABS, WALK, BorderIndex
 
 
@@ -48,13 +50,18 @@ def main(what: str) -> None:
     # Plain Python warns where compiled code wraps around, as the hash means to.
     np.seterr(over="ignore")
     parts = {
-        "border": borders, "join": joins, "regions": regions, "roads": traffic, "windows": windows,
+        "border": borders, "earth": places, "join": joins, "regions": regions, "roads": traffic,
+        "windows": windows,
     }  # fmt: skip
     parts.get(what, kinds)()
 
 
 def windows() -> None:
     print(windowing.digest(), file=sys.stderr)
+
+
+def places() -> None:
+    print(measured(), file=sys.stderr)
 
 
 def kinds() -> None:
