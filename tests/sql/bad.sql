@@ -2774,7 +2774,14 @@ CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((179 0, 182 2, 182
                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 ---
 CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (720 0, 721 0)' WITHIN 5 KM
-=> QuerySyntaxError: the longitudes of a corridor's line must be between -540 and 540
+=> QuerySyntaxError: the line of a corridor must have longitudes between -540 and 540
   at line 1, column 54:
     CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (720 0, 721 0)' WITHIN 5 KM
                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+# The other side of the Earth, or this one?
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (179 0, -179 0)' WITHIN 50
+=> QuerySyntaxError: the line of a corridor has a segment from longitude 179 to -179, 358 degrees: go on beyond 180, to 181, or put a point between if that is meant
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (179 0, -179 0)' WITHIN 50
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -77,6 +77,7 @@ from watchline.model.region import (
     Region,
     StaticRegion,
     on_the_sheet,
+    problem_of_line,
 )
 from watchline.model.retention import Keep, Retention, Shed
 from watchline.model.text import (
@@ -160,6 +161,7 @@ __all__ = [
     "name_sql",
     "nearest_double",
     "on_the_sheet",
+    "problem_of_line",
     "range_where",
     "scalar_sql",
     "shortened",

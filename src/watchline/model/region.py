@@ -61,6 +61,21 @@ def _latitude(what: str, *values: float) -> None:
             )
 
 
+def problem_of_line(path: Doubles) -> str | None:
+    """What is wrong with the longitudes of a line on Earth, as words that follow its name."""
+    if np.abs(path[:, 0]).max() > FARTHEST:
+        return f"must have longitudes between -{FARTHEST:g} and {FARTHEST:g}"
+    steps = np.diff(path[:, 0])
+    if not (long := np.abs(steps) > 180).any():
+        return None
+    i = int(np.argmax(long))
+    a, b = path[i : i + 2, 0].tolist()
+    return (
+        f"has a segment from longitude {a:g} to {b:g}, {abs(b - a):g} degrees: go on beyond 180,"
+        f" to {b - 360 * np.sign(b - a):g}, or put a point between if that is meant"
+    )
+
+
 def _wrapped(longitude: float) -> float:
     rest = math.remainder(longitude, 360.0)
     return -180.0 if rest == 180.0 else rest + 0.0
@@ -255,11 +270,8 @@ class Corridor:
                 )
             if self.on_earth:
                 _latitude("the line of a corridor", *path[:, 1].tolist())
-                if np.abs(path[:, 0]).max() > FARTHEST:
-                    raise InvalidRange(
-                        "the longitudes of a corridor's line must be between"
-                        f" -{FARTHEST:g} and {FARTHEST:g}"
-                    )
+                if problem := problem_of_line(path):
+                    raise InvalidRange(f"the line of a corridor {problem}")
 
     @classmethod
     def of(cls, lines: Iterable[npt.ArrayLike], reach: float, on_earth: bool = False) -> Corridor:
