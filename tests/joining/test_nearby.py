@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import watchline as wl
 from tests.reference_joins import JoinSource, TooNear, arc
+from tests.support import window_joins
 from tests.support.effort import examples
 from tests.support.joins import (
     EARTH,
@@ -30,8 +31,8 @@ from tests.support.joins import (
     told,
 )
 from tests.support.strategies import MAX
+from watchline.joining import Life, directions_of, halves, nearby
 from watchline.joining import joiner as joining
-from watchline.joining import nearby
 from watchline.joining.directions import Near
 from watchline.model import Attribute, Type
 
@@ -290,6 +291,35 @@ def test_the_arc_of_the_oracle() -> None:
     """A degree along the equator and along a meridian, as GeographicLib has them."""
     assert float(arc(0, 0, 1, 0)) == pytest.approx(111_319.491, rel=1e-5)
     assert float(arc(0, 0, 0, 1)) == pytest.approx(110_574.389, rel=1e-5)
+
+
+# --- plans
+
+
+def test_queries_of_one_distance_share_their_directions() -> None:
+    catalog = wl.Catalog.of([*window_joins.STREAMS, *window_joins.near(90)])
+    asked_ = [entry.query for entry in catalog.queries().entries.values()]
+    halved = [(i, halves(query), Life()) for i, query in enumerate(asked_[:-1])]
+    directions = directions_of(halved)
+    # Three lengths, and each stream's rows come or wait.
+    assert sorted(len(members) for _, members in directions) == [30] * 6
+    both = {shape.near[0].length for shape, _ in directions}
+    assert both == {0.5, 1.0, 1.5}
+
+
+@pytest.mark.parametrize(
+    ("condition", "way"),
+    [
+        ("DISTANCE(r, s) < 2", "by cells of 4.5 around the point"),
+        ("DISTANCE(r, s) <= 2 AND r.id = s.id", "by cells of 4.5 around the point, equal in s.id"),
+        ("DISTANCE(r, s) > 2 AND r.id = s.id", "by the hash of s.id"),
+        ("DISTANCE(r, s) > 2", "every row of the window"),
+    ],
+)
+def test_explain(condition: str, way: str) -> None:
+    query = f"CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE {condition}"
+    text = wl.Catalog.of([*window_joins.STREAMS, query]).explain("q")
+    assert f"a row of r meets s [ROWS 5]: {way}\n" in text
 
 
 # --- cells

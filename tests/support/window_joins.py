@@ -13,6 +13,7 @@ import watchline as wl
 
 STREAMS = [
     f"CREATE STREAM {name} (id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
+    " POINT (x, y)"
     for name in "rs"
 ]
 
@@ -38,6 +39,21 @@ def many(count: int) -> list[str]:
     ]
 
 
+def near(count: int) -> list[str]:
+    """Queries by distance, some of one length, and of three streams."""
+    found = [
+        f"CREATE QUERY near{i} AS SELECT * FROM r [ROWS 20], s [ROWS 20]"
+        f" WHERE DISTANCE(r, s) < {0.5 * (1 + i % 3)} AND r.y < {0.2 + 0.8 * i / count}"
+        for i in range(count)
+    ]
+    three = "r [ROWS 9], s [ROWS 9], s AS t [ROWS 9]"
+    return [
+        *found,
+        f"CREATE QUERY three AS SELECT * FROM {three}"
+        " WHERE DISTANCE(r, s) < 1 AND DISTANCE(s, t) <= 0.5",
+    ]
+
+
 def told(joiner: wl.Joiner, batches: int = 3) -> Counter[Any]:
     found: Counter[Any] = Counter()
     tables = {name: rows(120, i) for i, name in enumerate("rs")}
@@ -49,6 +65,6 @@ def told(joiner: wl.Joiner, batches: int = 3) -> Counter[Any]:
 
 
 def digest() -> str:
-    """What a hundred queries are told, as a line."""
-    found = told(wl.Joiner(wl.Catalog.of([*STREAMS, *many(100)]), ["r", "s"]), 1)
+    """What some hundred queries are told, as a line."""
+    found = told(wl.Joiner(wl.Catalog.of([*STREAMS, *many(100), *near(9)]), ["r", "s"]), 1)
     return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()

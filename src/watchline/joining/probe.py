@@ -241,8 +241,9 @@ def way_of(half: Half, partner: str) -> str:
     """In words: how the partners of a trigger are found. As `_ways` decides it."""
     names = [f"{partner}.{link.right.name}" for link in half.links if link.orders == 2]
     if near := _driving(half.near):
-        cells = f"by cells of {SIDE * near.length:.4g}{' metres' if near.on_earth else ''}"
-        return f"{cells} around the point{', and the hash of ' * bool(names)}{', '.join(names)}"
+        side = f"{SIDE * near.length:.4g}{' metres' if near.on_earth else ''}"
+        equal = f", equal in {', '.join(names)}" if names else ""
+        return f"by cells of {side} around the point{equal}"
     if names:
         return f"by the hash of {', '.join(names)}"
     narrow = [link for link in half.links if link.orders in NARROW]
