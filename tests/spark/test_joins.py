@@ -122,6 +122,34 @@ def _flat(slots: dict[str, Any]) -> list[Any]:
     ]
 
 
+def test_distances(spark: SparkSession) -> None:
+    """On Earth, across the antimeridian; longitudes come out in [-180, 180)."""
+    streams = [
+        f"CREATE STREAM {name} (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP) OBJECT id TIME ts"
+        " POINT (lon, lat) AS GEOGRAPHY"
+        for name in ("cabs", "riders")
+    ]
+    meet = (
+        "CREATE QUERY meet AS SELECT * FROM cabs [RANGE 10 SECONDS], riders [RANGE 10 SECONDS]"
+        " WHERE DISTANCE(cabs, riders) < 200 METERS"
+    )
+    times = [NOON, NOON + SECOND, NOON + 2 * SECOND]
+
+    def rows(longitudes: list[float | None], latitudes: list[float]) -> pa.Table:
+        ts = pa.array(times[: len(longitudes)]).cast(pa.timestamp("us", "UTC"))
+        columns = {"id": range(len(longitudes)), "lon": longitudes, "lat": latitudes}
+        return pa.table({**{k: pa.array(v) for k, v in columns.items()}, "ts": ts})
+
+    given = {
+        "cabs": rows([179.9995, 0.0, None], [0.0, 89.9995, 0.0]),
+        "riders": rows([180.0, 180.0, 3.0], [0.0, 89.9995, 91.0]),
+    }
+    frames = {name: spark.createDataFrame(of) for name, of in given.items()}
+    found = wl.joins(frames, [*streams, meet], 2).toArrow().to_pylist()
+    places = [(row["cabs_id"], row["riders_id"], row["riders_lon"]) for row in found]
+    assert sorted(places) == [(0, 0, -180.0), (1, 1, -180.0)]
+
+
 @pytest.mark.parametrize(("pieces", "files", "shards"), [((5, 5), 1, 2), ((7, 2), 2, 3)])
 def test_streaming_gives_the_same_however_cut(
     feeds: Feeds, pieces: tuple[int, int], files: int, shards: int
