@@ -384,7 +384,7 @@ class Ledger:
         speed = self._gone(*places) / (float(span) / 1e6)
         return speed if math.isfinite(speed) else None
 
-    def _gone(self, before: list[float], now: list[float]) -> float:
+    def _gone(self, before: list[Any], now: list[Any]) -> float:
         return math.sqrt(squared_distance(float(now[0]), float(now[1]), *map(float, before)))
 
     def _used(self) -> set[str]:
