@@ -385,7 +385,8 @@ class Ledger:
         return speed if math.isfinite(speed) else None
 
     def _gone(self, before: list[float], now: list[float]) -> float:
-        return math.sqrt(squared_distance(float(now[0]), float(now[1]), *map(float, before)))
+        gone = self.geometry.distance(*map(float, now), *map(float, before))
+        return math.nan if gone is None else gone
 
     def _used(self) -> set[str]:
         """The attributes of the catalog's queries: whoever rejects rows need not know the time."""
