@@ -22,6 +22,7 @@ import numpy as np
 
 import watchline as wl
 from tests.support import crossings as bordering
+from tests.support import earth_regions as earthly
 from tests.support import indexes as indexing
 from tests.support import regions as covering
 from tests.support import roads as roading
@@ -109,6 +110,7 @@ def regions() -> None:
     np.seterr(all="ignore")
     for seed in range(2):
         covering.interleave(np.random.default_rng([seed, 36]), 2, 3, count=10)
+        earthly.interleave(np.random.default_rng([seed, 37]), 2, 3, count=10)
     print("regions", file=sys.stderr)
 
 
