@@ -11,8 +11,6 @@ from watchline.proximity.grid import (
     BLOCK,
     ITEMS,
     NONE,
-    GridFrame,
-    cell_holding,
 )
 from watchline.proximity.nearest import (
     begin_nearest,
@@ -32,6 +30,7 @@ from watchline.proximity.tables import (
     Lines,
     World,
     admits,
+    cell_at,
     cells_of_query,
     distance_to,
     in_region,
@@ -48,11 +47,11 @@ from watchline.proximity.tables import (
 
 
 @kernel
-def cells_holding(frame: GridFrame, points: Doubles) -> Small:
+def cells_holding(world: World, points: Doubles) -> Small:
     """The cell of each of these points."""
     found = np.empty(len(points), np.int32)
     for i in range(len(points)):
-        found[i] = cell_holding(frame, points[i, 0], points[i, 1])
+        found[i] = cell_at(world, points[i, 0], points[i, 1])
     return found
 
 
@@ -115,7 +114,7 @@ def queries_looking(
     queries = world.queries
     for j in range(i, len(places)):
         x, y, s = places[j, 0], places[j, 1], slots[j]
-        cell, point = cell_holding(world.frame, x, y), point_at(world, x, y, j)
+        cell, point = cell_at(world, x, y), point_at(world, x, y, j)
         most = 0
         for level in range(len(world.levels)):
             number = list_at(world, level, cell)

@@ -13,7 +13,7 @@ import numpy as np
 from watchline.kernels.arrays import Doubles, Integers, Signs, Words
 from watchline.kernels.compiled import kernel, leaf
 from watchline.kernels.earth import put_vector
-from watchline.proximity.grid import NONE, cell_holding, put, take
+from watchline.proximity.grid import NONE, put, take
 from watchline.proximity.nearest import (
     close_nearest,
     forget_near,
@@ -45,6 +45,7 @@ from watchline.proximity.tables import (
     UNHOLD,
     AnswerChanges,
     World,
+    cell_at,
     is_followed,
     list_at,
     note_change,
@@ -123,7 +124,7 @@ def _most(world: World, events: Events, e: int, who: int) -> int:
         return most_of(world, who, 0.0, 0.0)
     x, y = events.place[e, 0], events.place[e, 1]
     ranges, nearest = world.ranges.heads, world.nearest.heads
-    cell, to_cell = np.int64(objects.cell[who]), cell_holding(world.frame, x, y)
+    cell, to_cell = np.int64(objects.cell[who]), cell_at(world, x, y)
     n = 0
     for level in range(len(world.levels)):
         if world.levels[level, 2]:
@@ -156,7 +157,7 @@ def _object(
     had, has = objects.here[s] and objects.mine[s], comes and objects.mine[s]
     x, y = world.place[s, 0], world.place[s, 1]
     to_x, to_y = events.place[e, 0], events.place[e, 1]
-    cell, to_cell = np.int64(objects.cell[s]), cell_holding(world.frame, to_x, to_y)
+    cell, to_cell = np.int64(objects.cell[s]), cell_at(world, to_x, to_y)
     # The line of before is kept in the last one meanwhile.
     lines, spare = world.lines, len(world.lines.bits) - 1
     for w in range(lines.bits.shape[1]):

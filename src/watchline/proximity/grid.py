@@ -4,8 +4,10 @@ A cell is found by a monotone function of each coordinate, in float arithmetic t
 the rim reach to infinity. So every point between two points is in the cells between theirs: whoever
 is listed in the cells from one corner of a box to the other is found from anywhere in the box.
 
-On Earth columns are of longitudes. Cells that go across the antimeridian have a first column beyond
-the last one: they are the columns from the first to the rim, and from the other rim to the last.
+On Earth columns are of longitudes, from the antimeridian round to it again. Cells that go across it
+have a first column beyond the last one: they are those from the first to the rim, and from the
+other rim to the last. Where the objects themselves are on both sides of the antimeridian, the grid
+is *turned*: its columns go from meridian 0 round to it again.
 
 A list is a chain of blocks, all full but the first. To put a number in or to take it from a known
 place costs one block, whatever the length.
@@ -108,16 +110,28 @@ def cells_between(frame: GridFrame, x1: float, y1: float, x2: float, y2: float) 
     )
 
 
+@outer_leaf
+def turned(longitude: float) -> float:
+    """The longitude in a grid that is turned: never less, the farther east of meridian 0."""
+    return longitude + 180.0 if longitude < 0.0 else longitude - 180.0
+
+
 @leaf
-def cells_within(frame: GridFrame, bounds: Bounds) -> Cells:
+def cells_within(frame: GridFrame, is_turned: bool, bounds: Bounds) -> Cells:
     """The cells of all places within these bounds on Earth.
 
-    Of bounds that cross the antimeridian the first column may be the last one, or the next to it:
-    then these are all columns.
+    Of bounds that cross the rim the first column may be the last one, or the next to it: then these
+    are all columns.
     """
     west, south, east, north = bounds
+    is_across = west > east
+    if is_turned:
+        # From meridian 0 eastwards the western longitudes come last.
+        if (west < 0.0) != (east < 0.0):
+            is_across = west < 0.0
+        west, east = turned(west), turned(east)
     c1, c2, r1, r2 = cells_between(frame, west, south, east, north)
-    if west > east and c1 <= c2 + 1:
+    if is_across and c1 <= c2 + 1:
         return np.int64(0), np.int64(frame.columns - 1), r1, r2
     return c1, c2, r1, r2
 

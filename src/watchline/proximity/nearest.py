@@ -19,7 +19,7 @@ import numpy as np
 
 from watchline.kernels.compiled import leaf
 from watchline.kernels.earth import bounds_of_chord
-from watchline.proximity.grid import BLOCK, ITEMS, NONE, cells_between, cells_within
+from watchline.proximity.grid import BLOCK, ITEMS, NONE, cells_between
 from watchline.proximity.tables import (
     ADD,
     CENTRE,
@@ -39,6 +39,7 @@ from watchline.proximity.tables import (
     Presence,
     World,
     admits,
+    cells_on_earth,
     centre_at,
     column_at,
     columns_across,
@@ -138,7 +139,7 @@ def _cells_around(world: World, q: int, radius: float) -> Any:
     x, y = world.queries.cx[q], world.queries.cy[q]
     wide = widened(radius)
     if world.earth is not None:
-        return cells_within(world.frame, bounds_of_chord(x, y, wide))
+        return cells_on_earth(world, bounds_of_chord(x, y, wide))
     return cells_between(world.frame, x - wide, y - wide, x + wide, y + wide)
 
 

@@ -643,6 +643,9 @@ class Operator:
             here, place = objects["here"] > 0, self._place
         points = place[here & (objects["mine"] > 0)]
         self._built = self._sizes(int(np.count_nonzero(here)))
+        self._is_turned = self._earth and _are_across(points[:, 0])
+        if self._is_turned:
+            points = np.stack([_turned(points[:, 0]), points[:, 1]], axis=1)
         scales = self._scales(points)
         self._area = area = _area(points) * scales[0] * scales[1]
         # A circle of this radius has one object in it, on average.
@@ -658,7 +661,7 @@ class Operator:
             for chosen in (self._queries["k"] == 0, self._queries["k"] > 0)
         )
         self._assemble()
-        cell = cells_holding(self._frame, self._place[present])
+        cell = cells_holding(self._world, self._place[present])
         objects["cell"][present] = cell
         fill_lists(self._spots, cell, present, objects["spot"])
         list_open_queries(self._world)
@@ -724,11 +727,26 @@ class Operator:
             self._earth or None,
             self._vectors,
             self._anchors,
+            self._is_turned,
         )
 
 
 def _vectors(places: Doubles) -> Doubles:
     return vectors_of(np.ascontiguousarray(places[:, 0]), np.ascontiguousarray(places[:, 1]))
+
+
+def _are_across(longitudes: Doubles) -> bool:
+    """Whether most of these are nearer together across the antimeridian."""
+    if not np.isfinite(longitudes).all() or not len(longitudes):
+        return False
+    straight, across = (
+        float(np.diff(np.quantile(x, [0.005, 0.995]))[0]) for x in (longitudes, _turned(longitudes))
+    )
+    return across < straight / 2
+
+
+def _turned(longitudes: Doubles) -> Doubles:
+    return np.where(longitudes < 0, longitudes + 180.0, longitudes - 180.0)
 
 
 def _area(points: Doubles) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from watchline.kernels.compiled import leaf
-from watchline.proximity.grid import BLOCK, ITEMS, NONE, cells_between, cells_within
+from watchline.proximity.grid import BLOCK, ITEMS, NONE, cells_between
 from watchline.proximity.tables import (
     ADD,
     AFTER,
@@ -32,6 +32,7 @@ from watchline.proximity.tables import (
     admits,
     bounds_on_earth,
     cells_of_query,
+    cells_on_earth,
     column_at,
     columns_across,
     in_region,
@@ -67,7 +68,7 @@ def most_of_range(world: World, q: int, x: float, y: float) -> int:
     w, h = queries.w[q], queries.h[q]
     if world.earth is not None:
         bounds = bounds_on_earth(queries.form[q], x, y, w, h)
-        n = objects_in(world, cells_within(world.frame, bounds))
+        n = objects_in(world, cells_on_earth(world, bounds))
     else:
         if queries.form[q] == CIRCLE:
             w = h = widened(w)

@@ -34,13 +34,16 @@ from watchline.proximity.grid import (
     NONE,
     WIDER,
     CellLists,
+    Cells,
     GridFrame,
+    cell_holding,
     cells_between,
     cells_within,
     find,
     put,
     spare_blocks,
     take,
+    turned,
 )
 
 # Records: see OBJECT and QUERY.
@@ -190,6 +193,8 @@ class World(NamedTuple):
     # are twice the query and the role.
     vectors: Doubles
     anchors: Doubles
+    # Whether the grid is: see `grid`.
+    is_turned: bool
 
 
 class AnswerChanges(NamedTuple):
@@ -230,6 +235,20 @@ def point_at(world: World, x: float, y: float, line: int) -> Point:
     if world.earth is not None:
         return x, y, vector_at(world.vectors, line)
     return x, y, (0.0, 0.0, 0.0)
+
+
+@leaf
+def cell_at(world: World, x: float, y: float) -> int:
+    """The cell of a place."""
+    if world.earth is not None and world.is_turned:
+        x = turned(x)
+    return cell_holding(world.frame, x, y)
+
+
+@leaf
+def cells_on_earth(world: World, bounds: Bounds) -> Cells:
+    """The cells of all places within these bounds."""
+    return cells_within(world.frame, world.is_turned, bounds)
 
 
 @leaf
@@ -564,7 +583,7 @@ def cells_of_query(world: World, q: int) -> Any:
                 # Around one centre the wider of two regions holds the other.
                 w, h = max(around.w, o.w + around.margin), max(around.h, o.h + around.margin)
                 bounds = bounds_on_earth(o.form, o.mx, o.my, w, h)
-        return cells_within(world.frame, bounds)
+        return cells_on_earth(world, bounds)
     if world.significant is not None:
         around = world.around[q]
         if around.w > o.w:

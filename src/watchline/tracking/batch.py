@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Integers
-from watchline.kernels.earth import metres_between
 from watchline.matching import is_among
 from watchline.model import SPEED, Shed
 from watchline.proximity import END, FIRST, UNHOLD, Events
@@ -27,6 +26,7 @@ from watchline.tracking.distances import (
     chosen_distances,
     distances_between,
     joined_distances,
+    metres_apart,
     points_of,
 )
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, both_tables
@@ -242,8 +242,7 @@ class ProcessedBatch:
         points, times = points_of(self._columns, stream), self._own.times
         with np.errstate(over="ignore", invalid="ignore"):
             if stream.geography:
-                places = np.ascontiguousarray(points.T)
-                gone = metres_between(*places[:, new], *places[:, old])
+                gone = metres_apart(points[new], points[old])
             else:
                 gone = np.hypot(*(points[new] - points[old]).T)
             return int(
@@ -480,7 +479,8 @@ class ProcessedBatch:
         if centres:
             to = np.array([centres.get(name, (np.nan, np.nan)) for name in names])
             points = points_of(self._columns, self._stream, shown)
-            distances = distances_between(points, to[which])
+            measured = metres_apart if self._stream.geography else distances_between
+            distances = measured(points, to[which])
         return _EndedAnswers(shown, time, wanted.take(pa.array(which)), last < time, distances)
 
     def _row_at(self, codes: Integers, moments: Integers) -> Integers:
