@@ -78,6 +78,9 @@ def description(registered: Entry | tuple[Block, int], streams: Mapping[str, Str
     lines.append(f"  reads       {', '.join(_source(query, streams))}")
     lines += _surface(query, streams)
     lines += _condition(query)
+    if query.asks_speed:
+        unit = "metres" if streams[query.stream].geography else "units"
+        lines.append(f"  SPEED       {unit} per second since the object's row before; else NULL")
     if query.region:
         lines.append(f"  where       {query.region!r}")
     if query.knn:
@@ -103,7 +106,7 @@ def description(registered: Entry | tuple[Block, int], streams: Mapping[str, Str
 def _source(query: Query, streams: Mapping[str, Stream]) -> list[str]:
     read = {s.alias: s for s in query.sources}
     used = list(query.attributes())
-    if query.region or query.knn:
+    if query.region or query.knn or query.asks_speed:
         stream = streams[query.stream]
         point = (stream.attribute(name) for name in stream.point or ())
         used += [axis for axis in point if axis not in used]

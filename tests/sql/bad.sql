@@ -1317,6 +1317,90 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
                                                           ^^^^^^^^
 ---
+CREATE QUERY q AS SELECT * FROM ships WHERE lon > 3 AND SPEED > 3 EMIT MATCHES
+=> QuerySyntaxError: SPEED compares a row with its object's row before, and EMIT MATCHES keeps none: write EMIT CHANGES
+  at line 1, column 57:
+    CREATE QUERY q AS SELECT * FROM ships WHERE lon > 3 AND SPEED > 3 EMIT MATCHES
+                                                            ^^^^^
+---
+CREATE QUERY q AS SELECT mmsi, SPEED FROM ships
+=> QuerySyntaxError: SPEED stands in conditions only: SELECT takes * or names of attributes
+  at line 1, column 32:
+    CREATE QUERY q AS SELECT mmsi, SPEED FROM ships
+                                   ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE SPEED > 3
+=> QuerySyntaxError: stream 'cars' has no attribute 'SPEED'; did you mean 'speed'? (SPEED between two rows is not for streams with an attribute of that name)
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE SPEED > 3
+                                               ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ships WHERE "SPEED" > 3
+=> QuerySyntaxError: stream 'ships' has no attribute 'SPEED'; there is 'lat', 'lon', 'mmsi' or 'seen'; SPEED, how fast an object has come from its row before, has no quotes
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ships WHERE "SPEED" > 3
+                                                ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE SPEED > 3
+=> QuerySyntaxError: stream 'ticks' has no attribute 'SPEED'; there is 'halted', 'n', 'price', 'symbol', 'ts' or 'volume'; SPEED, how fast an object has come from its row before, needs a POINT
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE SPEED > 3
+                                                ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM kept WHERE SPEED > 3
+=> QuerySyntaxError: SPEED needs the row before of every object, and RETAIN SIGNIFICANT lets objects go that no query looks at: declare stream 'kept' without RETAIN
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM kept WHERE SPEED > 3
+                                               ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs [ROWS 1], ships [ROWS 1] WHERE cabs.lon = ships.lon AND cabs.SPEED > 3
+=> QuerySyntaxError: stream 'cabs' has no attribute 'SPEED'; there is 'id', 'kind', 'km', 'lat', 'lon', 'm', 'miles' or 'ts'; SPEED, how fast an object has come from its row before, is not for joins
+  at line 1, column 94:
+    …abs [ROWS 1], ships [ROWS 1] WHERE cabs.lon = ships.lon AND cabs.SPEED > 3
+                                                                 ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ships WHERE SPEED > 30 METERS PER SECOND
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 'ships' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM ships WHERE SPEED > 30 METERS PER SECOND
+                                                        ^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 METERS
+=> QuerySyntaxError: a speed is in METERS PER SECOND, KILOMETERS PER HOUR, MILES PER HOUR or FEET PER SECOND, not in METERS
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 METERS
+                                                       ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 KMH
+=> QuerySyntaxError: unknown unit 'KMH'; did you mean KILOMETERS PER HOUR?
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 KMH
+                                                          ^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE m > 30 METERS PER SECOND
+=> QuerySyntaxError: METERS PER SECOND has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE m > 30 METERS PER SECOND
+                                                   ^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED + 1 > 3
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED + 1 > 3
+                                               ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 'fast'
+=> QuerySyntaxError: SPEED is DOUBLE: expected a number, found a string
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 'fast'
+                                               ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED IS NULL AND SPEED > 3
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED IS NULL AND SPEED > 3
+                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price =< 3
 => QuerySyntaxError: expected a value, found '<'
   at line 1, column 52:

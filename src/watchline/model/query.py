@@ -218,7 +218,8 @@ MATCHES_ARE_NOT_SHED = (
 )
 
 MATCHES_HAVE_NO_SPEED = (
-    "SPEED compares a row with its object's row before, and EMIT MATCHES keeps none: EMIT CHANGES"
+    "SPEED compares a row with its object's row before, and EMIT MATCHES keeps none:"
+    " write EMIT CHANGES"
 )
 
 

@@ -429,7 +429,8 @@ class _QueryBinder:
         """The WHERE alone."""
         if not self.syntax.conditions:
             return (TRUE,)
-        binder = ConditionBinder(self._asked, self._inside, self.place)
+        surface = Surface(self.stream.name, self.stream.geography)
+        binder = ConditionBinder(self._asked, self._inside, self.place, surface)
         return binder.bind(self.syntax.conditions)
 
     def _inside(self, syntax: InsideSyntax, negated: bool) -> Inside:
