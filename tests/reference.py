@@ -384,8 +384,9 @@ class Ledger:
         speed = self._gone(*places) / (float(span) / 1e6)
         return speed if math.isfinite(speed) else None
 
-    def _gone(self, before: list[Any], now: list[Any]) -> float:
-        return math.sqrt(squared_distance(float(now[0]), float(now[1]), *map(float, before)))
+    def _gone(self, before: list[float], now: list[float]) -> float:
+        gone = self.geometry.distance(*map(float, now), *map(float, before))
+        return math.nan if gone is None else gone
 
     def _used(self) -> set[str]:
         """The attributes of the catalog's queries: whoever rejects rows need not know the time."""
