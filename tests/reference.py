@@ -291,6 +291,8 @@ class Ledger:
         self.answers: dict[str, set[Any]] = {}
         self.asked: dict[str, QuerySpec] = {}  # the queries whose answers these are
         self.counters = {"late": 0, "rejected": 0}
+        # Whether some query has asked for SPEED by now: that of older rows is not known.
+        self.keeps_speed = False
 
     # Catalog versions
 
@@ -316,6 +318,7 @@ class Ledger:
             if query.id in self.registered:
                 raise ValueError(f"query {query.id!r} is already registered")
             self.registered[query.id] = query
+            self.keeps_speed |= "SPEED" in attributes_in(query.where)
             if query.until is not None and self.newest is not None and query.until <= self.newest:
                 continue  # its end has passed: it has no life
             self.queries[query.id] = query
@@ -363,9 +366,27 @@ class Ledger:
         if self.newest is None:
             self.births = dict.fromkeys(self.births, time)
         self.newest = time if self.newest is None else max(self.newest, time)
-        self.latest[object_id] = dict(row)
+        speed = self._speed(object_id, row) if self.keeps_speed else None
+        self.latest[object_id] = {**row, "SPEED": speed}
         self.live.add(object_id)
         return changes + self._settle(time, "exit", "enter", self._start(object_id, time))
+
+    def _speed(self, object_id: Any, row: Row) -> float | None:
+        """How far the object has gone since its row before, over the time between, in seconds."""
+        if object_id not in self.live or not self.stream.point:
+            return None
+        places = [
+            [r.get(name) for name in self.stream.point] for r in (self.latest[object_id], row)
+        ]
+        span = row[self.stream.time] - self.latest[object_id][self.stream.time]
+        if not span or not all(is_finite(x) for place in places for x in place):
+            return None
+        speed = self._gone(*places) / (float(span) / 1e6)
+        return speed if math.isfinite(speed) else None
+
+    def _gone(self, before: list[float], now: list[float]) -> float:
+        gone = self.geometry.distance(*map(float, now), *map(float, before))
+        return math.nan if gone is None else gone
 
     def _used(self) -> set[str]:
         """The attributes of the catalog's queries: whoever rejects rows need not know the time."""

@@ -76,7 +76,11 @@ def description(registered: Entry | tuple[Block, int], streams: Mapping[str, Str
     lines = [f"query {query.id}", f"  registered  at version {version}"]
     lines.append(f"  as typed    {typed}")
     lines.append(f"  reads       {', '.join(_source(query, streams))}")
+    lines += _surface(query, streams)
     lines += _condition(query)
+    if query.asks_speed:
+        unit = "metres" if streams[query.stream].geography else "units"
+        lines.append(f"  SPEED       {unit} per second since the object's row before; else NULL")
     if query.region:
         lines.append(f"  where       {query.region!r}")
     if query.knn:
@@ -102,12 +106,22 @@ def description(registered: Entry | tuple[Block, int], streams: Mapping[str, Str
 def _source(query: Query, streams: Mapping[str, Stream]) -> list[str]:
     read = {s.alias: s for s in query.sources}
     used = list(query.attributes())
-    if query.region or query.knn:
+    if query.region or query.knn or query.asks_speed:
         stream = streams[query.stream]
         point = (stream.attribute(name) for name in stream.point or ())
         used += [axis for axis in point if axis not in used]
     texts = ", ".join(f"{a!r} {a.type.value}" for a in used)
     return [f"{', '.join(repr(s) for s in read.values())} ({texts or 'no attribute'})"]
+
+
+def _surface(query: Query, streams: Mapping[str, Stream]) -> list[str]:
+    """What lengths count, where the query asks for places on Earth."""
+    stream = streams[query.sources[0].stream]
+    asks_place = query.region or query.knn or query.has_predicates
+    if not (asks_place and stream.geography and stream.point):
+        return []
+    lon, lat = stream.point
+    return [f"  on Earth    {lon!r} and {lat!r} are degrees, lengths are metres"]
 
 
 def _condition(query: Query) -> list[str]:

@@ -18,6 +18,7 @@ from tests.support import earth_regions as by
 from tests.support.effort import examples, seeds
 from watchline.errors import InvalidRange
 from watchline.evaluate import contains
+from watchline.index import regions
 from watchline.model import Box, Circle, Corridor, Polygon
 
 
@@ -129,15 +130,15 @@ def test_a_polygon_runs_across_the_antimeridian() -> None:
 
 def test_polygons_around_poles() -> None:
     around = [(-120.0, 80.0), (0.0, 80.0), (120.0, 80.0)]
-    with pytest.raises(
-        InvalidRange, match="geometry 0: the polygon goes around a pole: write it as RFC"
-    ):
+    with pytest.raises(InvalidRange, match="geometry 0: it goes around a pole: write it as RFC"):
         wl.index.build_regions([shapely.Polygon(around)], geography=True)
     beyond = shapely.Polygon([(0, -80), (120, -75), (240, -80), (360, -70)])
     with pytest.raises(InvalidRange, match="around a pole"):
         wl.index.build_regions([beyond], geography=True)
+    with pytest.raises(InvalidRange, match="has an edge from longitude 170 to -170, 340 degrees"):
+        wl.index.build_regions([shapely.box(-170, 10, 170, 20)], geography=True)
     antarctica = [(-180, -90), (180, -90), (180, -70), (60, -65), (-60, -65), (-180, -70)]
-    wide = shapely.box(-170, 10, 170, 20)
+    wide = shapely.Polygon([(-170, 10), (0, 10), (170, 10), (170, 20), (0, 20), (-170, 20)])
     index = wl.index.build_regions([shapely.Polygon(antarctica), wide], geography=True)
     assert inside(index, (0, -90), (50, -80), (50, -60), (0, 15), (175, 15)) == [
         [0], [0], [], [1], []
@@ -234,3 +235,21 @@ def test_a_ring_of_degrees_is_the_polygon_of_the_plane() -> None:
     found = wl.index.build_regions([shapely.Polygon(ring)], geography=True).stab(points)
     x, y = np.ascontiguousarray(points.T)
     assert found.rows().tolist() == np.flatnonzero(contains(Polygon.of([[ring]]), x, y)).tolist()
+
+
+def test_columns_are_stored_without_vectors_and_shrink() -> None:
+    shapes = [shapely.box(0, 0, 1, 1), shapely.Point(190, 10), shapely.Point(0, 90)]
+    shapes += [shapely.LineString([(0, 0), (5, 5)]), shapely.Point(7, 7)]
+    radius, within = [np.nan, 5e5, 1e3, np.nan, 7.0], [np.nan, np.nan, np.nan, 1.0, np.nan]
+    columns = regions.read_regions(shapes, radius, within, geography=True).columns
+    stored = regions.without_vectors(columns)
+    assert len(stored.coordinates) == len(columns.coordinates) - 6
+    assert np.diff(stored.begins).tolist() == np.diff(columns.begins).tolist()
+    for a, b in zip(regions.with_vectors(stored), columns, strict=True):
+        assert np.array_equal(a, b, equal_nan=True)
+    circles = columns.forms == regions.EARTH_CIRCLE
+    smaller = regions.with_radii(columns, circles, np.array([4e5, 1e2, 3.0]))
+    radius[1], radius[2], radius[4] = 4e5, 1e2, 3.0
+    again = regions.read_regions(shapes, radius, within, geography=True).columns
+    for a, b in zip(smaller, again, strict=True):
+        assert np.array_equal(a, b, equal_nan=True)

@@ -21,6 +21,7 @@ from tests.support.ledgers import (
     attributes,
     compared,
     declaration,
+    expected,
     fleet,
     replayed,
     same,
@@ -252,6 +253,45 @@ def test_a_hundred_versions_while_nothing_ran(
     stream.run(wl.changes(stream.rows(), catalog, "cars", 2))
     right += wanted(ledger.process(rows[50:]))
     same(stream.told(), right)
+
+
+def test_speeds_between_rows(stream: Stream, new_workers: Callable[[], None]) -> None:
+    """SPEED in shards, cut into batches, and with queries that come while nothing ran."""
+    names = [name for name, _ in attributes() if name != "speed"]
+    fast, near = compared("SPEED", ">", 1.0), ("mknn", 3, 2**63 - 1)
+    first = [
+        Asked(
+            "fast", "WHERE SPEED > 1 INSIDE (10, 10, 90, 90)", fast, ("box", 10.0, 10.0, 90.0, 90.0)
+        ),
+        Asked("near", f"WHERE SPEED > 1 kNN ('M', 3, {2**63 - 1})", fast, knn=near),
+        Asked("still", "WHERE SPEED IS NULL", ("isnull", ("attr", "SPEED"))),
+    ]
+    later = [
+        Asked("late", "WHERE NOT SPEED > 1", ("not", fast)),
+        Asked("convoy", f"WHERE SPEED > 1 INSIDE CIRCLE ('M', {2**63 - 1}, 40)", fast,
+              ("mcircle", 2**63 - 1, 40.0)),
+    ]  # fmt: skip
+    catalog = Catalog(stream.folder / "catalog")
+    catalog.execute(declaration(timeout=TIMEOUT).replace(" speed DOUBLE,", ""))
+    for asked in first:
+        catalog.execute(asked.text)
+    ledger, rows = oracle("BIGINT", TIMEOUT, first), fleet(600, seed=7)
+    ledger.stream.attributes.remove(("speed", "DOUBLE"))
+    ledger.numeric.remove("speed")
+    stream.cut(rows[:400], [30, 31, 200])
+    stream.run(wl.changes(stream.rows(1).drop("speed"), catalog, "cars", 3))
+    changes = ledger.process(rows[:400])
+    for asked in later:
+        catalog.execute(asked.text)
+        changes += ledger.register(asked.spec)
+    new_workers()
+    stream.cut(rows[400:], [1, 77])
+    stream.run(wl.changes(stream.rows(1).drop("speed"), catalog, "cars", 3))
+    changes += ledger.process(rows[400:])
+    found = stream.told()
+    same(found, expected(changes, names))
+    for asked in (*first, *later):
+        assert {c[1] for c in found if c[0] == asked.id} == {-1, 1}
 
 
 def test_a_list_of_statements(stream: Stream) -> None:

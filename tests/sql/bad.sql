@@ -1317,6 +1317,90 @@ CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
     CREATE QUERY q AS SELECT * FROM ticks WHERE price < 3 GROUP BY symbol
                                                           ^^^^^^^^
 ---
+CREATE QUERY q AS SELECT * FROM ships WHERE lon > 3 AND SPEED > 3 EMIT MATCHES
+=> QuerySyntaxError: SPEED compares a row with its object's row before, and EMIT MATCHES keeps none: write EMIT CHANGES
+  at line 1, column 57:
+    CREATE QUERY q AS SELECT * FROM ships WHERE lon > 3 AND SPEED > 3 EMIT MATCHES
+                                                            ^^^^^
+---
+CREATE QUERY q AS SELECT mmsi, SPEED FROM ships
+=> QuerySyntaxError: SPEED stands in conditions only: SELECT takes * or names of attributes
+  at line 1, column 32:
+    CREATE QUERY q AS SELECT mmsi, SPEED FROM ships
+                                   ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cars WHERE SPEED > 3
+=> QuerySyntaxError: stream 'cars' has no attribute 'SPEED'; did you mean 'speed'? (SPEED between two rows is not for streams with an attribute of that name)
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cars WHERE SPEED > 3
+                                               ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ships WHERE "SPEED" > 3
+=> QuerySyntaxError: stream 'ships' has no attribute 'SPEED'; there is 'lat', 'lon', 'mmsi' or 'seen'; SPEED, how fast an object has come from its row before, has no quotes
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ships WHERE "SPEED" > 3
+                                                ^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ticks WHERE SPEED > 3
+=> QuerySyntaxError: stream 'ticks' has no attribute 'SPEED'; there is 'halted', 'n', 'price', 'symbol', 'ts' or 'volume'; SPEED, how fast an object has come from its row before, needs a POINT
+  at line 1, column 45:
+    CREATE QUERY q AS SELECT * FROM ticks WHERE SPEED > 3
+                                                ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM kept WHERE SPEED > 3
+=> QuerySyntaxError: SPEED needs the row before of every object, and RETAIN SIGNIFICANT lets objects go that no query looks at: declare stream 'kept' without RETAIN
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM kept WHERE SPEED > 3
+                                               ^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs [ROWS 1], ships [ROWS 1] WHERE cabs.lon = ships.lon AND cabs.SPEED > 3
+=> QuerySyntaxError: stream 'cabs' has no attribute 'SPEED'; there is 'id', 'kind', 'km', 'lat', 'lon', 'm', 'miles' or 'ts'; SPEED, how fast an object has come from its row before, is not for joins
+  at line 1, column 94:
+    …abs [ROWS 1], ships [ROWS 1] WHERE cabs.lon = ships.lon AND cabs.SPEED > 3
+                                                                 ^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM ships WHERE SPEED > 30 METERS PER SECOND
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 'ships' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM ships WHERE SPEED > 30 METERS PER SECOND
+                                                        ^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 METERS
+=> QuerySyntaxError: a speed is in METERS PER SECOND, KILOMETERS PER HOUR, MILES PER HOUR or FEET PER SECOND, not in METERS
+  at line 1, column 52:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 METERS
+                                                       ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 KMH
+=> QuerySyntaxError: unknown unit 'KMH'; did you mean KILOMETERS PER HOUR?
+  at line 1, column 55:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 30 KMH
+                                                          ^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE m > 30 METERS PER SECOND
+=> QuerySyntaxError: METERS PER SECOND has no place here: a unit goes with a length or a speed that is one plain number
+  at line 1, column 48:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE m > 30 METERS PER SECOND
+                                                   ^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED + 1 > 3
+=> QuerySyntaxError: arithmetic on attributes is not supported: move the constants to the other side of the comparison
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED + 1 > 3
+                                               ^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 'fast'
+=> QuerySyntaxError: SPEED is DOUBLE: expected a number, found a string
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED > 'fast'
+                                               ^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED IS NULL AND SPEED > 3
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
+  at line 1, column 44:
+    CREATE QUERY q AS SELECT * FROM cabs WHERE SPEED IS NULL AND SPEED > 3
+                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
 CREATE QUERY q AS SELECT * FROM ticks WHERE price =< 3
 => QuerySyntaxError: expected a value, found '<'
   at line 1, column 52:
@@ -2646,3 +2730,51 @@ CREATE QUERY q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS
   at line 1, column 73:
     … q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS b WHERE a.id = b.id
                                                                  ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((37 -122, 38 -122, 38 -121, 37 -122))'
+=> QuerySyntaxError: the polygon has latitude -122, beyond 90: are longitude and latitude swapped?
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((37 -122, 38 -122, 38 -121, 37 -122))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-120 80, 0 80, 120 80, -120 80))'
+=> QuerySyntaxError: the polygon goes around a pole: write it as RFC 7946 asks, from longitude -180 to 180, and on along the latitude of the pole, from (180, 90) to (-180, 90)
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-120 80, 0 80, 120 80, -120 80))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE m > 3 AND NOT INSIDE POLYGON 'POLYGON ((0 -80, 120 -75, 240 -80, 360 -70, 0 -80))'
+=> QuerySyntaxError: the polygon goes around a pole: write it as RFC 7946 asks, from longitude -180 to 180, and on along the latitude of the pole, from (180, 90) to (-180, 90)
+  at line 1, column 73:
+    … q AS SELECT * FROM cabs WHERE m > 3 AND NOT INSIDE POLYGON 'POLYGON ((0 -80, 120 -75, 240 -80, 360 -70, 0 -80))'
+                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((177 -20, -178 -20, -178 -15, 177 -15, 177 -20))'
+=> QuerySyntaxError: the polygon has an edge from longitude 177 to -178, 355 degrees: add a corner between if that is meant; else go on beyond 180, to 182, or cut the polygon at the antimeridian
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((177 -20, -178 -20, -178 -15, 177 -15, 177 -20))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-200 0, -20 0, 170 0, 170 5, -20 5, -200 5, -200 0))'
+=> QuerySyntaxError: the polygon has longitudes from -200 to 170: a polygon is at most 360 degrees wide, and between -540 and 540
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-200 0, -20 0, 170 0, 170 5, -20 5, -200 5, -200 …
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((720 0, 721 0, 721 5, 720 0))'
+=> QuerySyntaxError: the polygon has longitudes from 720 to 721: a polygon is at most 360 degrees wide, and between -540 and 540
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((720 0, 721 0, 721 5, 720 0))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((179 0, 182 2, 182 0, 179 2, 179 0))'
+=> QuerySyntaxError: the polygon crosses or overlaps itself near (180.5, 1): mend it (shapely's make_valid, PostGIS' ST_MakeValid)
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((179 0, 182 2, 182 0, 179 2, 179 0))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (720 0, 721 0)' WITHIN 5 KM
+=> QuerySyntaxError: the longitudes of a corridor's line must be between -540 and 540
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (720 0, 721 0)' WITHIN 5 KM
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^

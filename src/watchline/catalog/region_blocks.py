@@ -20,10 +20,12 @@ from watchline.catalog.query_blocks import Block, emit_of, query_ids
 from watchline.errors import InvalidQuery, InvalidRange, WatchlineError
 from watchline.kernels.arrays import Integers, Mask
 from watchline.model import (
+    MATCHES_HAVE_NO_SPEED,
     TRUE,
     Circle,
     Condition,
     Corridor,
+    Emit,
     Polygon,
     Query,
     Region,
@@ -141,10 +143,15 @@ def region_block(stream: Stream, given: RegionsGiven, version: int) -> RegionBlo
     for number, problem in read.problems.items():
         raise InvalidRange(f"query {ids[number].as_py()!r} (geometry {number}): {problem}")
     conditions, condition = _conditions(stream, given.where, ids)
+    emit = emit_of(given.emit)
+    if emit is Emit.MATCHES and any(
+        attribute.derived for made in conditions for part in made for attribute in part.attributes()
+    ):
+        raise InvalidQuery(MATCHES_HAVE_NO_SPEED)
     return RegionBlock(
         version=version,
         stream=stream.name,
-        emit=emit_of(given.emit),
+        emit=emit,
         ids=ids,
         conditions=conditions,
         condition=condition,

@@ -20,6 +20,7 @@ from watchline.model.condition import (
     MAX_BIGINT,
     MAX_DOUBLE,
     MIN_BIGINT,
+    SPEED,
     TRUE,
     Atom,
     Attribute,
@@ -47,6 +48,7 @@ from watchline.model.query import (
     JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
+    MATCHES_HAVE_NO_SPEED,
     MAX_AHEAD,
     Emit,
     Query,
@@ -57,6 +59,7 @@ from watchline.model.query import (
     Window,
 )
 from watchline.model.region import (
+    FARTHEST,
     LONGEST,
     SHORTEST,
     Box,
@@ -87,16 +90,19 @@ from watchline.model.text import (
 )
 
 __all__ = [
+    "FARTHEST",
     "INF",
     "JOINS_HAVE_NO_PLACE",
     "LONGEST",
     "MATCHES_ARE_NOT_SHED",
     "MATCHES_HAVE_NO_BIRTH",
+    "MATCHES_HAVE_NO_SPEED",
     "MAX_AHEAD",
     "MAX_BIGINT",
     "MAX_DOUBLE",
     "MIN_BIGINT",
     "SHORTEST",
+    "SPEED",
     "TRUE",
     "UNIT_MICROSECONDS",
     "YEAR_1",

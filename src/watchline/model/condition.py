@@ -117,11 +117,15 @@ def _integer_range(op: str, value: Fraction) -> Range | None:
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
 class Attribute:
-    """A typed attribute; in a join also the alias of the stream it belongs to."""
+    """A typed attribute; in a join also the alias of the stream it belongs to.
+
+    `derived` attributes are in no row: an engine computes them. There is one, `SPEED`.
+    """
 
     name: str
     type: Type
     alias: str = ""
+    derived: bool = False
 
     def __repr__(self) -> str:
         return (
@@ -131,6 +135,10 @@ class Attribute:
     @property
     def key(self) -> tuple[str, str]:
         return (self.alias, self.name)
+
+
+# How far an object has gone from its row before to this one, over the time between them.
+SPEED = Attribute("SPEED", Type.DOUBLE, derived=True)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Union
 
 from watchline.errors import InvalidQuery, InvalidRange, UnknownAttribute
-from watchline.model.condition import TRUE, Attribute, Condition, Inside, Type, condition_sql
+from watchline.model.condition import (
+    SPEED,
+    TRUE,
+    Attribute,
+    Condition,
+    Inside,
+    Type,
+    condition_sql,
+)
 from watchline.model.region import (
     Knn,
     MovingBox,
@@ -119,6 +127,13 @@ class Stream:
         raise UnknownAttribute(f"stream {self.name!r} has no attribute {name!r}")
 
     @property
+    def speed(self) -> Attribute | None:
+        """SPEED, if conditions may ask for it: the stream has points, and no attribute of that
+        name, in letters of any case, which would come first."""
+        has_own = any(a.name.casefold() == "speed" for a in self.attributes)
+        return None if self.point is None or has_own else SPEED
+
+    @property
     def object_type(self) -> Type:
         return self.attribute(self.object).type
 
@@ -202,6 +217,11 @@ MATCHES_ARE_NOT_SHED = (
     " matches and joins are never shed: leave it out"
 )
 
+MATCHES_HAVE_NO_SPEED = (
+    "SPEED compares a row with its object's row before, and EMIT MATCHES keeps none:"
+    " write EMIT CHANGES"
+)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Query:
@@ -244,6 +264,8 @@ class Query:
             raise InvalidQuery(MATCHES_HAVE_NO_BIRTH)
         if self.emit is Emit.MATCHES and self.accuracy:
             raise InvalidQuery(MATCHES_ARE_NOT_SHED, clause="ACCURACY")
+        if self.emit is Emit.MATCHES and self.asks_speed:
+            raise InvalidQuery(MATCHES_HAVE_NO_SPEED, clause="EMIT")
         if self.is_join and (self.region or self.knn or self.has_predicates):
             raise InvalidQuery(JOINS_HAVE_NO_PLACE, clause="INSIDE")
         if self.is_join and self.emit is Emit.CHANGES:
@@ -268,6 +290,11 @@ class Query:
     def has_predicates(self) -> bool:
         """Whether INSIDE stands in the condition."""
         return any(isinstance(atom, Inside) for c in self.where for atom in c.atoms)
+
+    @property
+    def asks_speed(self) -> bool:
+        """Whether SPEED stands in the condition."""
+        return any(attribute.derived for c in self.where for attribute in c.attributes())
 
     @property
     def focals(self) -> frozenset[ObjectId]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Union
 
 import numpy as np
@@ -29,6 +30,8 @@ _NORTH_POLE_TOO = math.nextafter(90.0, math.inf)
 # The least and the greatest length of a corridor's reach and segments: their squares are exact to
 # the last bits, neither zero nor infinite.
 SHORTEST, LONGEST = 1e-140, 1e140
+# The farthest longitude of a line or polygon on Earth: one turn back, it is on the sheet.
+FARTHEST = 540.0
 
 
 def _finite(what: str, *values: float) -> None:
@@ -108,17 +111,17 @@ class Box:
                 "a box on Earth is (west, south, east, north):"
                 f" south {number_sql(south)} is not below north {number_sql(north)}"
             )
-        if east - west >= 360:
+        if Fraction(east) - Fraction(west) >= 360:
             west, east = -180.0, 180.0
         else:
-            # The east side does not belong to the box, so that of the whole sheet is 180.
             west, east = _wrapped(west), _wrapped(east)
+            if west == east:
+                raise InvalidRange(
+                    "a box on Earth is (west, south, east, north):"
+                    f" west and east are both {number_sql(west)}"
+                )
+            # The east side does not belong to the box, so that of the whole sheet is 180.
             east = 180.0 if east == -180.0 else east
-        if west == east:
-            raise InvalidRange(
-                "a box on Earth is (west, south, east, north):"
-                f" west and east are both {number_sql(west)}"
-            )
         # Latitudes end at 90, so that no other comparison need know of the pole.
         north = _NORTH_POLE_TOO if north == 90 else north + 0.0
         for name, value in zip(
@@ -252,6 +255,11 @@ class Corridor:
                 )
             if self.on_earth:
                 _latitude("the line of a corridor", *path[:, 1].tolist())
+                if np.abs(path[:, 0]).max() > FARTHEST:
+                    raise InvalidRange(
+                        "the longitudes of a corridor's line must be between"
+                        f" -{FARTHEST:g} and {FARTHEST:g}"
+                    )
 
     @classmethod
     def of(cls, lines: Iterable[npt.ArrayLike], reach: float, on_earth: bool = False) -> Corridor:

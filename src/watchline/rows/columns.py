@@ -140,6 +140,10 @@ class Columns:
         taken._source, taken._chosen = self, rows
         return taken
 
+    def derive(self, attribute: Attribute, array: pa.Array) -> None:
+        """Give a derived attribute its values, which were computed from these rows."""
+        self._arrays[attribute.name] = array
+
     def present(self, attribute: Attribute) -> Mask:
         """Where the attribute has a value: not NULL, not NaN."""
         array = self.array(attribute)
@@ -195,6 +199,8 @@ def beyond_a_pole(latitudes: Doubles) -> Mask | None:
 
 def _converted(rows: pa.RecordBatch | pa.Table, attribute: Attribute, stream: Stream) -> pa.Array:
     place = rows.schema.get_field_index(attribute.name)
+    if place < 0 and attribute.derived:
+        return pa.nulls(rows.num_rows, ARROW[attribute.type])
     if place < 0:
         found = rows.schema.names.count(attribute.name)
         raise UnknownAttribute(

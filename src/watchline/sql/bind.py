@@ -13,7 +13,9 @@ from watchline.model import (
     JOINS_HAVE_NO_PLACE,
     MATCHES_ARE_NOT_SHED,
     MATCHES_HAVE_NO_BIRTH,
+    MATCHES_HAVE_NO_SPEED,
     MAX_AHEAD,
+    SPEED,
     TRUE,
     Attribute,
     Compare,
@@ -278,6 +280,8 @@ class _QueryBinder:
                 )
             self.sources[source.alias.text] = streams[source.stream.text]
         self.stream = next(iter(self.sources.values()))
+        # Where SPEED stands in the condition.
+        self.speeds: list[Place] = []
 
     def query(self) -> Query:
         syntax = self.syntax
@@ -291,7 +295,8 @@ class _QueryBinder:
             self._check_linked(where)
         # A predicate counts as it is written, also where it turns out to decide nothing.
         asks_place = any(node.find(InsidePredicate) for node in syntax.conditions)
-        default = Emit.CHANGES if region or knn or asks_place else Emit.MATCHES
+        has_changes = region or knn or asks_place or self.speeds
+        default = Emit.CHANGES if has_changes else Emit.MATCHES
         emit = Emit(syntax.emit.text) if syntax.emit else default
         accuracy, until = syntax.accuracy, syntax.until
         self._check_effects(emit)
@@ -323,6 +328,8 @@ class _QueryBinder:
         syntax = self.syntax
         if emit is not Emit.MATCHES:
             return
+        if self.speeds:
+            self.speeds[0].refuse(MATCHES_HAVE_NO_SPEED)
         if syntax.lifetime and not self.is_join:
             syntax.lifetime.place.refuse(MATCHES_HAVE_NO_BIRTH)
         if syntax.accuracy:
@@ -351,7 +358,31 @@ class _QueryBinder:
     def _selected(self, node: exp.Expr) -> Attribute:
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             place_of(node, self.place).refuse("SELECT takes * or names of attributes")
+        if self._is_speed(node):
+            place_of(node, self.place).refuse(
+                "SPEED stands in conditions only: SELECT takes * or names of attributes"
+            )
         return self.attribute(node)
+
+    def _asked(self, node: exp.Column) -> Attribute:
+        """What a column of a condition names: an attribute, or SPEED."""
+        if not self._is_speed(node):
+            return self.attribute(node)
+        place = place_of(node, self.place)
+        if self.stream.retention is not None:
+            place.refuse(
+                "SPEED needs the row before of every object, and RETAIN SIGNIFICANT lets objects go"
+                f" that no query looks at: declare stream {self.stream.name!r} without RETAIN"
+            )
+        self.speeds.append(place)
+        return SPEED
+
+    def _is_speed(self, node: exp.Column) -> bool:
+        """Whether a column is SPEED and no attribute."""
+        if self.is_join or self.stream.speed is None or node.this.quoted:
+            return False
+        is_mine = len(node.parts) == 1 or (len(node.parts) == 2 and node.table in self.sources)
+        return is_mine and node.name.upper() == SPEED.name
 
     def attribute(self, node: exp.Column) -> Attribute:
         """The attribute a column names; in a join it carries its source's alias."""
@@ -369,7 +400,9 @@ class _QueryBinder:
             names = [x.name for a in owners for x in self.sources[a].attributes]
             streams = listing(dict.fromkeys(repr(self.sources[a].name) for a in owners))
             place.refuse(
-                f"stream {streams} has no attribute {node.name!r}" + hint(node.name, names)
+                f"stream {streams} has no attribute {node.name!r}"
+                + hint(node.name, names)
+                + self._about_speed(node.name)
             )
         if len(found) > 1:
             place.refuse(
@@ -380,11 +413,24 @@ class _QueryBinder:
         attribute = stream.attribute(node.name)
         return Attribute(attribute.name, attribute.type, alias) if self.is_join else attribute
 
+    def _about_speed(self, name: str) -> str:
+        """Why a name that is no attribute is not SPEED either."""
+        if name.upper() != SPEED.name:
+            return ""
+        if self.is_join:
+            return "; SPEED, how fast an object has come from its row before, is not for joins"
+        if self.stream.point is None:
+            return "; SPEED, how fast an object has come from its row before, needs a POINT"
+        if self.stream.speed is not None:
+            return "; SPEED, how fast an object has come from its row before, has no quotes"
+        return " (SPEED between two rows is not for streams with an attribute of that name)"
+
     def condition(self) -> Condition:
         """The WHERE alone."""
         if not self.syntax.conditions:
             return (TRUE,)
-        binder = ConditionBinder(self.attribute, self._inside, self.place)
+        surface = Surface(self.stream.name, self.stream.geography)
+        binder = ConditionBinder(self._asked, self._inside, self.place, surface)
         return binder.bind(self.syntax.conditions)
 
     def _inside(self, syntax: InsideSyntax, negated: bool) -> Inside:

@@ -52,40 +52,30 @@ _CLAUSES = {
 
 
 def polygon(word: Word, on_earth: bool = False) -> Polygon:
-    """The polygon that the quoted text describes; refused at the text's place if it is none."""
+    """The polygon that the quoted text describes; refused at the text's place if it is none.
+
+    On Earth, one that runs beyond 180 degrees is cut at the antimeridian.
+    """
     import shapely  # a tenth of a second: only for those who use polygons
 
     geometry = _geometry(word, _POLYGON)
-    if on_earth:
-        geometry = _on_the_globe(geometry, word)
-    polygons = getattr(geometry, "geoms", [geometry])
-    parts = [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
-    region = built(word.place, lambda: Polygon.of(parts))
+    region = built(word.place, lambda: Polygon.of(_parts(geometry)))
+    if on_earth and (problem := problem_of([ring for part in _parts(geometry) for ring in part])):
+        word.place.refuse(f"the polygon {problem}")
     _check_extent(np.concatenate(list(region.rings())), word, _POLYGON)
-    problem = None if geometry.is_valid else crossing_of(region, shapely.is_valid_reason(geometry))
-    if problem:
-        word.place.refuse(problem)
-    return region
+    crossing = None if geometry.is_valid else crossing_of(region, shapely.is_valid_reason(geometry))
+    if crossing:
+        word.place.refuse(crossing)
+    laid = laid_out(geometry) if on_earth else geometry
+    return region if laid is geometry else Polygon.of(_parts(laid))
 
 
-def _on_the_globe(geometry: Any, word: Word) -> Any:
-    """A polygon of longitudes and latitudes, laid out where those of points are."""
+def _parts(geometry: Any) -> list[list[Doubles]]:
+    """The rings of each part of a polygon; they end where they begin."""
     import shapely
 
-    coordinates = shapely.get_coordinates(geometry)
-    if not np.isfinite(coordinates).all():
-        return geometry
-    latitudes = coordinates[:, 1]
-    beyond = latitudes[np.abs(latitudes) > 90]
-    if len(beyond):
-        word.place.refuse(
-            f"the polygon has latitude {beyond[0]:g}, beyond 90:"
-            " are longitude and latitude swapped?"
-        )
-    rings = shapely.get_rings(shapely.get_parts(geometry))
-    if problem := problem_of([shapely.get_coordinates(ring) for ring in rings]):
-        word.place.refuse(problem)
-    return laid_out(geometry)
+    polygons = getattr(geometry, "geoms", [geometry])
+    return [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
 
 
 def corridor(word: Word, reach: float, within: Place, on_earth: bool = False) -> Corridor:

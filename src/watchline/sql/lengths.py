@@ -66,6 +66,13 @@ def speed(node: exp.Expr, around: Place, surface: Surface) -> float:
     return _measured(node, around, surface, SPEEDS, "a speed")
 
 
+def is_measure(node: exp.Expr) -> bool:
+    """Whether an expression is a number with a unit, perhaps in parentheses or with a sign."""
+    while isinstance(node, (exp.Paren, exp.Neg)):
+        node = node.this
+    return isinstance(node, Measure)
+
+
 def _measured(
     node: exp.Expr, around: Place, surface: Surface, units: dict[str, Fraction], what: str
 ) -> float:

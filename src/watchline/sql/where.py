@@ -18,6 +18,7 @@ from watchline.errors import InvalidRange
 from watchline.model import (
     INF,
     MAX_DOUBLE,
+    SPEED,
     TRUE,
     Atom,
     Attribute,
@@ -39,6 +40,7 @@ from watchline.model import (
     range_where,
 )
 from watchline.sql.constants import ARITHMETIC, Constant, Moment, Null, constant, moment
+from watchline.sql.lengths import Surface, is_measure, speed
 from watchline.sql.syntax import InsidePredicate, InsideSyntax, Place, place_of
 
 MAX_CONJUNCTIONS = 1_000
@@ -71,7 +73,8 @@ Conjunctions = list[Conjunction]
 class ConditionBinder:
     """Turns the conditions of one statement into DNF.
 
-    `resolve` finds a column's attribute, `locate` makes the atom of a region, negated or not.
+    `resolve` finds a column's attribute, `locate` makes the atom of a region, negated or not, and
+    `surface` is what SPEED is measured on.
     """
 
     def __init__(
@@ -79,10 +82,12 @@ class ConditionBinder:
         resolve: Callable[[exp.Column], Attribute],
         locate: Callable[[InsideSyntax, bool], Inside],
         around: Place,
+        surface: Surface,
     ):
         self._resolve = resolve
         self._locate = locate
         self._around = around
+        self._surface = surface
         self._work = 0
 
     def bind(self, conditions: list[exp.Expr]) -> Condition:
@@ -186,7 +191,8 @@ class ConditionBinder:
         )
 
     def _comparison(self, node: exp.Expr, op: str) -> Conjunctions:
-        left, right = self._operand(node.this), self._operand(node.expression)
+        left = self._operand(node.this, beside=node.expression)
+        right = self._operand(node.expression, beside=node.this)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
             return self._two_attributes(left, op, right, node)
         if isinstance(left, Attribute):
@@ -207,7 +213,7 @@ class ConditionBinder:
             self._refuse(node, "IN needs an attribute on its left")
         if not node.expressions:
             self._refuse(node, "IN takes a list of constants: x IN (1, 2, 3)")
-        constants = [self._constant_only(value) for value in node.expressions]
+        constants = [self._constant_only(value, beside=node.this) for value in node.expressions]
         if not left.type.ordered:
             values = tuple(sorted({self._member(left, c, node) for c in constants}))
             return _set(left, values, negated)
@@ -272,18 +278,22 @@ class ConditionBinder:
 
     # --- operands
 
-    def _operand(self, node: exp.Expr) -> Attribute | Constant:
-        while isinstance(node, exp.Paren):
-            node = node.this
+    def _operand(self, node: exp.Expr, beside: exp.Expr | None = None) -> Attribute | Constant:
+        """An attribute or a constant; beside SPEED a constant may have a unit."""
+        node = _without_parentheses(node)
         if isinstance(node, exp.Column):
             return self._resolve(node)
+        if is_measure(node) and beside is not None:
+            other = _without_parentheses(beside)
+            if isinstance(other, exp.Column) and self._resolve(other) == SPEED:
+                return Fraction(speed(node, self._around, self._surface))
         value = constant(node, self._around)
         if value is None:
             self._refuse_operand(node)
         return value
 
-    def _constant_only(self, node: exp.Expr) -> Constant:
-        value = self._operand(node)
+    def _constant_only(self, node: exp.Expr, beside: exp.Expr) -> Constant:
+        value = self._operand(node, beside)
         if isinstance(value, Attribute):
             self._refuse(node, "IN takes constants: compare attributes with = and OR")
         return value
@@ -354,6 +364,12 @@ class ConditionBinder:
 
     def _place(self, node: exp.Expr) -> Place:
         return place_of(node, self._around)
+
+
+def _without_parentheses(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
 
 
 def _can_move_constants(operand: exp.Expr) -> bool:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Integers, Mask, Small
 from watchline.matching import is_among
+from watchline.model import SPEED
 from watchline.proximity import RETURN
 from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.rows import Columns, change_table
@@ -47,6 +48,8 @@ class Exchange(NamedTuple):
     rows: pa.Table
     seats: Small
     strange: Mask
+    # The SPEED of rows, where it is known.
+    speeds: pa.Array | None = None
 
 
 class Answers:
@@ -152,11 +155,13 @@ class Answers:
 
     def exchange(self, exchange: Exchange) -> pa.Table:
         """The changes when objects go, or come back, one after the other."""
-        kind, rows, seats, strange = exchange
+        kind, rows, seats, strange, speeds = exchange
         stream, n = self.objects.stream, rows.num_rows
         places, nowhere = np.arange(n), np.full(n, -1)
         moves = Moves(nowhere, places) if kind == RETURN else Moves(places, nowhere)
         columns = Columns(rows, stream)
+        if speeds is not None:
+            columns.derive(SPEED, speeds)
         crossed = self._alive(self.queries.in_sizes().transitions(columns, moves))
         event, ids, signs, row = crossed.moves, crossed.ids, crossed.signs, crossed.moves
         distances = crossed.distances

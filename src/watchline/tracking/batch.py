@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Integers
 from watchline.matching import is_among
-from watchline.model import Shed
+from watchline.model import SPEED, Shed
 from watchline.proximity import END, FIRST, UNHOLD, Events
 from watchline.reasons import ENTERED, LEFT, Reason
 from watchline.rows import Columns, change_table, no_changes, stable_order, taken
@@ -138,6 +138,8 @@ class ProcessedBatch:
         self._first = span.oldest if span is not None and objects.newest is None else None
         self._over = self._lives_over()
         self._own = self._linked(objects.own, batch, self._needed_slots())
+        if objects.keeps_speeds:
+            self._own.derive_speeds(self._stream)
         self._columns = self._own.columns
         self.late = self._own.late
         self.too_fast = self._too_fast()
@@ -332,7 +334,12 @@ class ProcessedBatch:
         place[order] = np.arange(len(order))
         self._place = place[: len(own.shown)]
         every = both_tables(own.rows, other.rows) if len(other.rows) else own.rows
-        shown_rows = Columns(every, self._stream).take(rows[:objects])
+        columns = Columns(every, self._stream)
+        if self._before.keeps_speeds:
+            # Objects of others are no members here.
+            none = pa.nulls(len(other.rows), pa.float64())
+            columns.derive(SPEED, pa.concat_arrays([own.columns.array(SPEED), none]))
+        shown_rows = columns.take(rows[:objects])
         bits, values = operator.filter_columns(shown_rows)
         nearby = operator.run(
             Events(

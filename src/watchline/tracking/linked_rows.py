@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from watchline.kernels.arrays import Integers
 from watchline.kernels.compiled import inner, kernel
-from watchline.model import Attribute, Stream
+from watchline.model import SPEED, Attribute, Stream
 from watchline.proximity import FIRST, ROW, TIMEOUT
 from watchline.rows import Columns, one_array, sequence
 from watchline.tracking.object_table import ObjectTable
 from watchline.tracking.ranges import Moves
+from watchline.tracking.speeds import speeds_of
 
 # Of a stream without time-outs.
 NO_TIMEOUT = -1
@@ -102,6 +103,12 @@ class LinkedRows:
         """All rows as a table. Most batches do without it, because few of their rows are shown; it
         must be asked for before the batch is committed."""
         return both_tables(self.objects.rows(), self.batch.table)
+
+    def derive_speeds(self, stream: Stream) -> None:
+        """Give the batch's rows their SPEED, for conditions and for the table of objects. It must
+        be asked for before conditions are."""
+        speeds = speeds_of(self.columns, stream, self.times, self.moves)
+        self.batch.derive(SPEED, pa.array(speeds[self.known :]))
 
     def rows_for(self, places: Integers) -> tuple[pa.Table, Integers]:
         """A table that has these of all rows, and their places there."""

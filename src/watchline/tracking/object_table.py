@@ -22,7 +22,7 @@ import pyarrow as pa
 from watchline.kernels.arrays import Array, Integers, Mask, Small
 from watchline.kernels.buffers import longer_with
 from watchline.kernels.compiled import kernel
-from watchline.model import Attribute, Stream, Type
+from watchline.model import SPEED, Attribute, Stream, Type
 from watchline.rows import (
     Columns,
     IdTable,
@@ -61,6 +61,9 @@ class ObjectTable:
         self._schema = row_schema(stream)
         self.no_rows = self._schema.empty_table()
         self._columns = {field.name: slot_column(field.type) for field in self._schema}
+        self._declared = list(self._columns.values())
+        # What each column has.
+        self._attributes = stream.attributes
         self._ids = IdTable(self._columns[stream.object])
         self._queue = None if stream.timeout is None else ExpiryQueue()
         self.held: Integers = np.zeros(0, np.int64)
@@ -100,8 +103,34 @@ class ObjectTable:
         """The bytes of all rows, or of these attributes of them, as Arrow counts them: a number
         that follows from the rows alone, so that it is the same after a restore, and however rows
         are cut into batches. No row is looked at."""
-        columns = self._columns.values() if names is None else (self._columns[n] for n in names)
+        columns = self._declared if names is None else [self._columns[n] for n in names]
         return sum(column.row_bytes(self._count) for column in columns)
+
+    # --- SPEED
+
+    @property
+    def keeps_speeds(self) -> bool:
+        """Whether the SPEED of the latest rows is kept, in a column behind those of the stream."""
+        return len(self._attributes) > len(self.stream.attributes)
+
+    def keep_speeds(self) -> None:
+        """Keep the SPEED of rows that come from now on; that of the latest rows is not known."""
+        if not self.keeps_speeds:
+            column = slot_column(pa.float64())
+            column.grow(self.room)
+            places = self.places()
+            column.put(places, pa.nulls(len(places), pa.float64()))
+            self._columns[SPEED.name] = column
+            self._attributes = (*self._attributes, SPEED)
+
+    def speeds(self, slots: Integers) -> pa.Array:
+        """The SPEED of these slots, where it is kept."""
+        return self._columns[SPEED.name].take(slots)
+
+    def saved(self, slots: Integers) -> pa.Table:
+        """The rows of these slots for a state: with their SPEED, where it is kept."""
+        rows = self.take(slots)
+        return rows.append_column(SPEED.name, self.speeds(slots)) if self.keeps_speeds else rows
 
     # --- some objects
 
@@ -120,7 +149,7 @@ class ObjectTable:
 
     def take(self, slots: Integers) -> pa.Table:
         """The rows of these slots."""
-        arrays = [column.take(slots) for column in self._columns.values()]
+        arrays = [column.take(slots) for column in self._declared]
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
     def take_ids(self, slots: Integers) -> pa.Array:
@@ -162,7 +191,7 @@ class ObjectTable:
 
     def put_some(self, slots: Integers, columns: Columns, places: Integers | None) -> None:
         """The latest rows of known objects are those at these places of a batch; None are all."""
-        for attribute, column in zip(self.stream.attributes, self._columns.values(), strict=True):
+        for attribute, column in zip(self._attributes, self._columns.values(), strict=True):
             column.put(slots, columns.array(attribute), places)
         if self._written is not None:
             self._written.append(slots)
@@ -255,7 +284,7 @@ class ObjectTable:
         slots = np.unique(np.concatenate([of.slots for of in touched]))
         slots = slots[self._alive[slots]]
         gone = pa.concat_arrays([of.gone for of in touched]).unique()
-        return self.take(slots), gone.filter(pa.array(self.find(gone) < 0)), self.held[slots]
+        return self.saved(slots), gone.filter(pa.array(self.find(gone) < 0)), self.held[slots]
 
     def apply(self, rows: pa.Table, gone: pa.Array) -> Touched:
         """Take over a delta: what it touched, the slots in the order of the rows."""

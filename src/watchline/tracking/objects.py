@@ -61,6 +61,19 @@ class Objects:
         """A table of the stream's columns without rows."""
         return self._no_rows
 
+    # --- SPEED
+
+    @property
+    def keeps_speeds(self) -> bool:
+        """Whether the SPEED of latest rows is kept. It is from when a query first asks for it, also
+        after that query is gone, so that a state says whether it is."""
+        return self.own.keeps_speeds
+
+    def keep_speeds(self) -> None:
+        """A query asks for SPEED; that of the latest rows is not known, if it was not kept."""
+        self.own.keep_speeds()
+        self.others.keep_speeds()
+
     # --- all own objects, by their places
 
     @property
@@ -105,7 +118,8 @@ class Objects:
 
     def every_row(self) -> pa.Table:
         """The rows of own objects, and then those of others."""
-        return pa.concat_tables([self.rows, self.others.rows()])
+        tables = [table.saved(table.places()) for table in (self.own, self.others)]
+        return pa.concat_tables(tables)
 
     def held_table(self) -> pa.Table:
         """How many queries hold each own object, for a state."""
@@ -113,11 +127,17 @@ class Objects:
 
     def take_over(self, every: pa.Table, others: int, newest: int | None) -> None:
         """The objects of a state, the last of which are others'. Who holds them is not known."""
+        self._keep_speeds_of(every)
         count = every.num_rows - others
         slots = self.own.add(every.slice(0, count))
         self.own.held[slots] = 1
         self.others.add(every.slice(count))
         self.newest, self.is_held_known = newest, False
+
+    def _keep_speeds_of(self, rows: pa.Table) -> None:
+        """Keep SPEED if it was kept when the state of these rows was written."""
+        if len(rows.schema) > len(self._no_rows.schema):
+            self.keep_speeds()
 
     def touched(self) -> TouchedObjects | None:
         """What changed since this was last called; None if all may have. Where there is a bound a
@@ -140,6 +160,7 @@ class Objects:
         """Take over a delta: what it touched."""
         rows, gone, other_rows, other_gone, *held = tables
         self.newest = newest
+        self._keep_speeds_of(rows)
         own = self.own.apply(rows, gone["id"].combine_chunks())
         if held:
             self.own.hold(own.slots, held[0]["held"].to_numpy().astype(np.int64))

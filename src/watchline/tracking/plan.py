@@ -32,7 +32,7 @@ from watchline.matching import (
     plan_and_rest,
     search_over,
 )
-from watchline.model import Emit, Stream
+from watchline.model import SPEED, Emit, Stream
 from watchline.proximity import Moving, all_moving, moving
 from watchline.rows import Columns
 from watchline.tracking.ranges import (
@@ -75,6 +75,13 @@ class ChangePlan:
     def plan(self) -> Plan:
         """The boxes, ids and clauses of the queries."""
         return self.prepared.plan
+
+    @property
+    def asks_speed(self) -> bool:
+        """Whether a query reads SPEED, and not an attribute of that name."""
+        return self.stream.speed is not None and any(
+            SPEED.name in names for names in self.plan.uses
+        )
 
     @cached_property
     def residue_bytes(self) -> int:

@@ -20,7 +20,7 @@ from watchline.catalog import Catalog, Commit
 from watchline.errors import UnknownVersion
 from watchline.kernels.arrays import Integers, Signs
 from watchline.matching import Layer, LayeredPlan, PlanSource, is_among
-from watchline.model import Stream
+from watchline.model import SPEED, Stream
 from watchline.proximity import Moving, object_type
 from watchline.rows import Columns, taken
 from watchline.tracking.distances import (
@@ -214,6 +214,10 @@ class ChangeQueries:
             ]
             self._used = frozenset().union(*kinds)
         return self._used
+
+    def ask_speed(self) -> bool:
+        """Whether some query reads SPEED, and not an attribute of that name."""
+        return self.stream.speed is not None and SPEED.name in self.used()
 
     def moving(self, version: int) -> list[Moving]:
         """The queries that move or rank, as they were at a version that steps lead from."""

@@ -49,7 +49,8 @@ def resharded(states: Sequence[Saved], queries: ChangeQueries, shards: int) -> l
             raise InvalidState(
                 f"the states of the shards differ in {name!r}: restore the checkpoint"
             )
-    rows = pa.concat_tables([state.objects.slice(0, _owned(state)) for state in wholes])
+    owned = [state.objects.slice(0, _owned(state)) for state in wholes]
+    rows = pa.concat_tables(owned, promote_options="default")
     ids = rows[stream.object].combine_chunks()
     owners = shards_of(ids, shards)
     followed = pc.is_in(ids, value_set=queries.focals()).to_numpy(zero_copy_only=False)

@@ -133,6 +133,8 @@ class Tracker:
         self._answers = Answers(self._objects, self._queries, self._proximity)
         self._retention = ObjectRetention(self._answers, self._counts)
         self._schema = change_schema(self.stream)
+        if queries.ask_speed():
+            self._objects.keep_speeds()
 
     def _forget(self, stream: Stream) -> None:
         """No objects of this stream, and nothing seen."""
@@ -303,6 +305,7 @@ class Tracker:
         lives.drop(step.dropped)
         if not step.reset:
             lives.begin(step.came.plan, self.newest)
+            self._heed_speed(step)
         left, entered = self._proximity.step(step)
         self._retention.given_up.forgotten.drop(step.dropped)
         if step.reset:
@@ -315,6 +318,12 @@ class Tracker:
         if held is not None:
             self._retention.hold(held)
         return changes
+
+    def _heed_speed(self, step: Step) -> None:
+        """Keep the SPEED of rows from here on, if a new query asks for it. This is decided by
+        versions alone: it must not depend on when a tracker sees them."""
+        if step.came.asks_speed:
+            self._objects.keep_speeds()
 
     def _held_after(self, gone: list[Memberships], came: Memberships) -> Integers:
         """How many queries hold each object, by its place, without some answers and with others."""
@@ -333,6 +342,7 @@ class Tracker:
             self._early = self._early or self._proximity.timeline()
         changes = self._answers.difference(old, [])
         self._forget(step.came.stream)
+        self._heed_speed(step)
         self._queries.lives.await_focals([step.came.moving])
         self._queries.lives.begin(step.came.plan, self.newest)
         return changes

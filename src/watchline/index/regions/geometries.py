@@ -27,7 +27,7 @@ from watchline.index.regions.forms import (
 from watchline.index.regions.geoarrow import shapes_of_arrow
 from watchline.kernels.arrays import Doubles, Integers, Mask, read_only
 from watchline.kernels.earth import chords_of, vectors_of, wrapped_all
-from watchline.model import LONGEST, SHORTEST, Polygon
+from watchline.model import FARTHEST, LONGEST, SHORTEST, Polygon
 
 # The numbers that shapely has for the types of geometries.
 _TYPES = {POLYGON: (3, 6), CIRCLE: (0,), CORRIDOR: (1, 5)}
@@ -254,13 +254,18 @@ def _on_earth(shapes: npt.NDArray[Any], kinds: Integers, problems: _Problems) ->
     coordinates, of = shapely.get_coordinates(shapes, return_index=True)
     problems.latitudes(coordinates, of)
     low, _, high, _ = shapely.bounds(shapes).T
+    far = f"the longitudes of a line must be between -{FARTHEST:g} and {FARTHEST:g}"
+    problems.add((kinds == CORRIDOR) & ((low < -FARTHEST) | (high > FARTHEST)), far)
     # Nothing is wrong with what is narrower than half the way round.
     wide = ~((high - low <= 180) & (low >= -180) & (high <= 180)) & np.isfinite(low + high)
     for i in np.flatnonzero((kinds == POLYGON) & wide & ~problems.bad):
         every = shapely.get_rings(shapely.get_parts(shapes[i]))
         rings = [shapely.get_coordinates(ring) for ring in every]
+        crossing = None if shapely.is_valid(shapes[i]) else _crossing(shapes[i])
         if problem := problem_of(rings):
-            problems.one(i, problem)
+            problems.one(i, f"it {problem}")
+        elif crossing:
+            problems.one(i, crossing)
         else:
             shapes[i] = laid_out(shapes[i])
     return shapes
@@ -478,6 +483,9 @@ def _corridors(
 ) -> RegionColumns:
     columns = _ragged(shapes, CORRIDOR, reach + 0.0)
     _finite_extent(columns, numbers, problems)
+    longest = np.maximum.reduceat(columns.chains[:, 1], columns.begins[:-1])
+    many = f"a line has at most {MOST_EDGES:,} points: simplify it or split it"
+    problems.add(longest >= MOST_EDGES, many, numbers)
     within = f"between {SHORTEST:g} and {LONGEST:g}"
     good = (reach >= SHORTEST) & (reach <= LONGEST)
     problems.add(~good, f"within= must be {within}", numbers)

@@ -130,11 +130,14 @@ class ObjectShedding:
 
     def _give_up(self, places: Integers, answers: Integers, looks: Integers) -> pa.Table:
         """These objects leave all answers, and cast shadows."""
-        gone = self._objects.own.take(self._objects.own.places()[places])
+        table = self._objects.own
+        slots = table.places()[places]
+        gone = table.take(slots)
+        speeds = table.speeds(slots) if table.keeps_speeds else None
         seats = self._proximity.seats_at(places)
         given = NewShadows(gone, self._given_up.pinned(gone, seats), answers, looks)
         nobody = np.zeros(len(places), np.bool_)
-        changes = self._answers.exchange(Exchange(SHED, gone, seats, nobody))
+        changes = self._answers.exchange(Exchange(SHED, gone, seats, nobody, speeds))
         kept = np.ones(len(self._objects), np.bool_)
         kept[places] = False
         self._keep(kept)
