@@ -5,6 +5,7 @@ feeds.py       the rows of a stream that are kept: in windows, and those that wa
 plan.py        `JoinPlan`: a joiner's queries as directions, and the tuples they find
 directions.py  queries -> directions: which rows come, which wait, what links them
 windows.py     the rows of a batch and those kept from before, as keys that kernels compare
+nearby.py      points, and the cells by which those that are near each other are found
 sides.py       which queries' selections a row satisfies, as bits
 probe.py       rows that come meet those that wait: the shared join
 chain.py       joins of three streams or more

@@ -2,7 +2,7 @@
 
 A point is two coordinates of the plane, or the three of the vector of a place on Earth, which needs
 no care at poles and at the antimeridian. Squares of distances decide, in the fixed forms of
-docs/decisions/0003 and of `kernels.earth`; cells only say who is asked.
+docs/decisions/0003 and of `kernels.earth`; cells only say who is asked (docs/decisions/0042).
 
 Cells are squares or cubes whose side is a little more than twice the *reach*, by which coordinates
 of rows that are near differ at most. So what is near a point is in four cells, or on Earth in
