@@ -86,9 +86,9 @@ class RegionBlock(Block):
         on_earth = form.endswith(" on Earth")
         if form.startswith("circle"):
             (x, y), (radius, _) = lines[0][:2].tolist()
-            return Circle(x, y, radius, on_earth)
+            return Circle(x, y, radius, on_earth=on_earth)
         if form.startswith("corridor"):
-            return Corridor.of(lines, float(regions.reach[i]), on_earth)
+            return Corridor.of(lines, float(regions.reach[i]), on_earth=on_earth)
         ends = np.cumsum(self.parts[i].as_py()).tolist()
         return Polygon.of([lines[a:b] for a, b in zip([0, *ends], ends, strict=False)])
 

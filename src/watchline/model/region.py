@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
 
@@ -101,7 +101,7 @@ class Box:
     y1: float
     x2: float
     y2: float
-    on_earth: bool = False
+    on_earth: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         _finite("a corner of a box", self.x1, self.y1, self.x2, self.y2)
@@ -175,7 +175,7 @@ class Circle:
     x: float
     y: float
     radius: float
-    on_earth: bool = False
+    on_earth: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         _finite("the centre of a circle", self.x, self.y)
@@ -247,7 +247,7 @@ class Corridor:
 
     lines: tuple[bytes, ...]
     reach: float
-    on_earth: bool = False
+    on_earth: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         lengths = f"between {SHORTEST:g} and {LONGEST:g}"
@@ -274,9 +274,11 @@ class Corridor:
                     raise InvalidRange(f"the line of a corridor {problem}")
 
     @classmethod
-    def of(cls, lines: Iterable[npt.ArrayLike], reach: float, on_earth: bool = False) -> Corridor:
+    def of(
+        cls, lines: Iterable[npt.ArrayLike], reach: float, *, on_earth: bool = False
+    ) -> Corridor:
         """From the coordinates of each line."""
-        return cls(tuple(_array(line).tobytes() for line in lines), float(reach), on_earth)
+        return cls(tuple(_array(line).tobytes() for line in lines), float(reach), on_earth=on_earth)
 
     def paths(self) -> Iterator[Doubles]:
         return map(_points, self.lines)

@@ -87,7 +87,9 @@ def corridor(word: Word, reach: float, within: Place, on_earth: bool = False) ->
 
     geometry = _geometry(word, _LINE)
     lines = [shapely.get_coordinates(line) for line in getattr(geometry, "geoms", [geometry])]
-    region = built(word.place, lambda: Corridor.of(lines, reach, on_earth), {"WITHIN": within})
+    region = built(
+        word.place, lambda: Corridor.of(lines, reach, on_earth=on_earth), {"WITHIN": within}
+    )
     _check_extent(np.concatenate(list(region.paths())), word, _LINE)
     return region
 

@@ -43,12 +43,12 @@ def bind_region(syntax: InsideSyntax, stream: Stream) -> Region:
         form = "(west, south, east, north)" if on_earth else "(x1, y1, x2, y2)"
         _check_count(place, arguments, f"INSIDE {form}", 4)
         x1, y1, x2, y2 = (double(a, place) for a in arguments)
-        return built(place, lambda: Box(x1, y1, x2, y2, on_earth))
+        return built(place, lambda: Box(x1, y1, x2, y2, on_earth=on_earth))
     form = "(lon, lat, radius)" if on_earth else "(x, y, radius)"
     _check_count(place, arguments, f"INSIDE CIRCLE {form}", 3)
     x, y = (double(a, place) for a in arguments[:2])
     radius = length(arguments[2], place, surface)
-    return built(place, lambda: Circle(x, y, radius, on_earth))
+    return built(place, lambda: Circle(x, y, radius, on_earth=on_earth))
 
 
 def bind_knn(syntax: KnnSyntax, stream: Stream) -> Knn | MovingKnn:
