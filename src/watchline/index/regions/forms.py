@@ -39,11 +39,13 @@ def crossing(y: float, xl: float, yl: float, xu: float, yu: float) -> float:
 @inner(error_model="numpy")
 def crosses(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> bool:
     """Whether the edge between a and b changes the parity of (x, y); which end is a is all one."""
-    if (y >= ay) == (y >= by):
-        return False
-    if ay < by:
-        return x < crossing(y, ax, ay, bx, by)
-    return x < crossing(y, bx, by, ax, ay)
+    # Without a branch, which the processor could not foresee. What is computed for an edge that y
+    # does not meet, perhaps from a division by zero, does not count.
+    meets = (y >= ay) != (y >= by)
+    rises = ay < by
+    xl, yl = ax if rises else bx, ay if rises else by
+    xu, yu = bx if rises else ax, by if rises else ay
+    return meets & (x < crossing(y, xl, yl, xu, yu))
 
 
 @inner(error_model="numpy")
