@@ -250,7 +250,7 @@ class Watched:
             if not (self.asked.round or self.asked.k):
                 half = self.asked.side * TOWN / 2 / (RADIUS * np.pi / 180)
                 wide = half / np.cos(np.radians(centre[0, 1]))
-                held = (np.abs(place - centre) <= (wide, half)).all(axis=1)
+                held = np.asarray((np.abs(place - centre) <= (wide, half)).all(axis=1))
                 held[self.focal[query]] = False
                 return held
             place, centre = vectors(place), vectors(centre)
