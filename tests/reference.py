@@ -329,8 +329,8 @@ class Ledger:
         if self.newest is None:
             self.births = dict.fromkeys(self.births, time)
         self.newest = time if self.newest is None else max(self.newest, time)
-        speed = self._speed(object_id, row) if self.keeps_speed else None
-        self.latest[object_id] = {**row, "SPEED": speed}
+        speed = {"SPEED": self._speed(object_id, row)} if self.keeps_speed else {}
+        self.latest[object_id] = {**row, **speed}
         self.live.add(object_id)
         return changes + self._settle(time, "exit", "enter", self._start(object_id, time))
 
