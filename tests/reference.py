@@ -77,7 +77,7 @@ def kleene_or(values: list[bool | None]) -> bool | None:
     return kleene_not(kleene_and([kleene_not(value) for value in values]))
 
 
-def truth(condition: Tree, row: Row) -> bool | None:
+def truth(condition: Tree, row: Row, geometry: Plane | None = None) -> bool | None:
     """True, False, or None for unknown."""
     kind, *parts = condition
     if kind in ("true", "false"):
@@ -97,8 +97,9 @@ def truth(condition: Tree, row: Row) -> bool | None:
         # What has no place, or none that is finite, is neither inside nor outside.
         region, *place = parts
         x, y = (value_of(part, row) for part in place)
-        return inside(region, x, y) if is_finite(x) and is_finite(y) else None
-    values = [truth(part, row) for part in parts]
+        place_known = is_finite(x) and is_finite(y)
+        return (geometry or PLANE).inside(region, x, y) if place_known else None
+    values = [truth(part, row, geometry) for part in parts]
     if kind == "and":
         return kleene_and(values)
     if kind == "or":
@@ -108,8 +109,8 @@ def truth(condition: Tree, row: Row) -> bool | None:
     raise ValueError(f"unknown condition {kind!r}")
 
 
-def holds(condition: Tree, row: Row) -> bool:
-    return truth(condition, row) is True
+def holds(condition: Tree, row: Row, geometry: Plane | None = None) -> bool:
+    return truth(condition, row, geometry) is True
 
 
 def attributes_in(tree: Any) -> set[str]:
@@ -198,6 +199,41 @@ def inside(region: Tree, x: float, y: float, centre: tuple[float, float] | None 
     raise ValueError(f"unknown region {kind!r}")
 
 
+class Plane:
+    """How a ledger measures: coordinates of a plane. `tests/reference_earth.py` has the Earth."""
+
+    def taken(self, row: Row, stream: StreamSpec) -> Row | None:
+        """The row as it is accepted, or None."""
+        return row
+
+    def inside(
+        self, region: Tree, x: float, y: float, centre: tuple[float, float] | None = None
+    ) -> bool:
+        return inside(region, x, y, centre)
+
+    def nearest(self, k: int, places: dict[Any, tuple[float, float]], centre: Any) -> set[Any]:
+        """By squared distance, then object id; fewer than k: all of them."""
+        squares = {name: squared_distance(*place, *centre) for name, place in places.items()}
+        return set(sorted(squares, key=lambda name: (squares[name], order_key(name)))[:k])
+
+    def distance(self, x: float, y: float, cx: float, cy: float) -> float | None:
+        square = squared_distance(x, y, cx, cy)
+        return None if math.isnan(square) else math.sqrt(square)
+
+    def around(self, region: Tree, margin: float, x: float, y: float, centre: Any) -> bool:
+        """Whether a place is within a margin of a region that moves."""
+        cx, cy = centre
+        sizes = [float(size) for size in region[2:]]
+        if region[0] == "mcircle":
+            reach = sizes[0] + margin
+            return squared_distance(x, y, cx, cy) <= reach * reach
+        (w, h), m = (size / 2 for size in sizes), margin
+        return cx - w - m <= x < cx + w + m and cy - h - m <= y < cy + h + m
+
+
+PLANE = Plane()
+
+
 # ---------------------------------------------------------------------------------- ledger
 
 
@@ -241,8 +277,8 @@ class Change:
 
 
 class Ledger:
-    def __init__(self, stream: StreamSpec) -> None:
-        self.stream = stream
+    def __init__(self, stream: StreamSpec, geometry: Plane = PLANE) -> None:
+        self.stream, self.geometry = stream, geometry
         self.numeric = {name for name, type_ in stream.attributes if type_ in ("DOUBLE", "BIGINT")}
         self.newest: Any = None  # the newest time of an accepted row
         self.latest: dict[Any, Row] = {}  # every object's last row, also of those that are gone
@@ -303,9 +339,10 @@ class Ledger:
     def process(self, rows: Iterable[Row]) -> list[Change]:
         """One batch of rows, in any order."""
         stream, keyed = self.stream, []
-        for row in rows:
+        for given in rows:
+            row = self.geometry.taken(given, stream)
             # No id or no time: rejected.
-            if is_null(row.get(stream.object)) or is_null(row.get(stream.time)):
+            if row is None or is_null(row.get(stream.object)) or is_null(row.get(stream.time)):
                 self.counters["rejected"] += 1
             else:
                 keyed.append(row)
@@ -344,11 +381,10 @@ class Ledger:
         span = row[self.stream.time] - self.latest[object_id][self.stream.time]
         if not span or not all(is_finite(x) for place in places for x in place):
             return None
-        speed = self._gone(*places) / (float(span) / 1e6)
+        before, now = [tuple(map(float, place)) for place in places]
+        distance = self.geometry.distance(*now, *before)
+        speed = math.nan if distance is None else distance / (float(span) / 1e6)
         return speed if math.isfinite(speed) else None
-
-    def _gone(self, before: list[Any], now: list[Any]) -> float:
-        return math.sqrt(squared_distance(float(now[0]), float(now[1]), *map(float, before)))
 
     def _used(self) -> set[str]:
         """The attributes of the catalog's queries: whoever rejects rows need not know the time."""
@@ -421,12 +457,12 @@ class Ledger:
         return (float(x), float(y)) if is_finite(x) and is_finite(y) else (math.nan, math.nan)
 
     def _admits(self, query: QuerySpec, object_id: Any) -> bool:
-        if not holds(query.where, self.latest[object_id]):
+        if not holds(query.where, self.latest[object_id], self.geometry):
             return False
         if query.region:
             moves = query.region[0] in ("mbox", "mcircle")
             centre = self._place(query.region[1]) if moves else None
-            return inside(query.region, *self._place(object_id), centre)
+            return self.geometry.inside(query.region, *self._place(object_id), centre)
         return not query.knn or all(map(is_finite, self._place(object_id)))
 
     def _answer(self, query: QuerySpec) -> set[Any]:
@@ -438,11 +474,9 @@ class Ledger:
         members = {name for name in self.live - focals if self._admits(query, name)}
         if query.knn is None:
             return members
-        # The k nearest by squared distance, then object id; fewer than k: all of them.
         kind, k, *centre = query.knn
-        cx, cy = self._place(centre[0]) if kind == "mknn" else map(float, centre)
-        distances = {name: squared_distance(*self._place(name), cx, cy) for name in members}
-        return set(sorted(members, key=lambda name: (distances[name], order_key(name)))[:k])
+        middle = self._place(centre[0]) if kind == "mknn" else tuple(map(float, centre))
+        return self.geometry.nearest(k, {name: self._place(name) for name in members}, middle)
 
     def _distance(self, query: QuerySpec | None, object_id: Any) -> float | None:
         """From kNN's centre, else from that of the circle if it is the only region and not negated;
@@ -459,8 +493,7 @@ class Ledger:
             return None
         moves = kind in ("mknn", "mcircle")
         cx, cy = self._place(centre[0]) if moves else map(float, centre[:2])
-        square = squared_distance(*self._place(object_id), cx, cy)
-        return None if math.isnan(square) else math.sqrt(square)
+        return self.geometry.distance(*self._place(object_id), cx, cy)
 
     def _settle(
         self, time: int, left: str, entered: str, started: Iterable[str] = ()
@@ -500,8 +533,10 @@ class Significant(Ledger):
     go before an object reports again, is the margin; where that is unknown, of half the region.
     """
 
-    def __init__(self, stream: StreamSpec, part: float, travel: float | None) -> None:
-        super().__init__(stream)
+    def __init__(
+        self, stream: StreamSpec, part: float, travel: float | None, geometry: Plane = PLANE
+    ) -> None:
+        super().__init__(stream, geometry)
         self.part, self.travel = part, travel
         self.before: dict[Any, int] = {}
 
@@ -538,21 +573,18 @@ class Significant(Ledger):
         return {
             name
             for name in self.live - focals
-            if holds(query.where, self.latest[name]) and self._is_near(query.region, name)
+            if holds(query.where, self.latest[name], self.geometry)
+            and self._is_near(query.region, name)
         }
 
     def _is_near(self, region: Tree, name: Any) -> bool:
-        (x, y), (cx, cy) = self._place(name), self._place(region[1])
+        x, y = self._place(name)
         if not (math.isfinite(x) and math.isfinite(y)):
             return False
-        sizes = [float(size) for size in region[2:]]
-        if region[0] == "mcircle":
-            r = sizes[0]
-            m = self.part * (r if self.travel is None else self.travel)
-            return squared_distance(x, y, cx, cy) <= (r + m) * (r + m)
-        w, h = (size / 2 for size in sizes)
-        m = self.part * (max(w, h) if self.travel is None else self.travel)
-        return cx - w - m <= x < cx + w + m and cy - h - m <= y < cy + h + m
+        # Half the size of a region: the radius, or the larger half of a box.
+        half = float(region[2]) if region[0] == "mcircle" else max(map(float, region[2:])) / 2
+        margin = self.part * (half if self.travel is None else self.travel)
+        return self.geometry.around(region, margin, x, y, self._place(region[1]))
 
 
 def replay(changes: Iterable[Change]) -> dict[str, set[Any]]:

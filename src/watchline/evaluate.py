@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.kernels.arrays import Doubles, Integers, Mask
+from watchline.kernels.arrays import Doubles, Integers, Mask, read_only
+from watchline.kernels.earth import DEGREE_METRES, chord_of, cosines_of, vector_of, vectors_of
 from watchline.model import (
     INF,
     Atom,
@@ -38,6 +40,9 @@ from watchline.model import (
     Type,
 )
 from watchline.rows import ARROW, Columns, mask_of
+
+# A way to each of some points, along both axes.
+_Way = tuple[Any, Any]
 
 # --- conditions
 
@@ -134,14 +139,19 @@ def _signs_mixed(integers: Integers, doubles: Doubles) -> Integers:
 def contains(region: StaticRegion, x: Doubles, y: Doubles) -> Mask:
     """Which points are inside a static region; NaN and infinities are in none."""
     finite = np.isfinite(x) & np.isfinite(y)
+    if isinstance(region, Box) and region.on_earth:
+        return contains(region.flat, x, y)
     if isinstance(region, Box):
         return finite & (region.x1 <= x) & (x < region.x2) & (region.y1 <= y) & (y < region.y2)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if isinstance(region, Circle) and region.on_earth:
+            return finite & _on_earth(region, x, y)
         if isinstance(region, Circle):
             dx, dy = x - region.x, y - region.y
             return finite & (dx * dx + dy * dy <= region.radius * region.radius)
         if isinstance(region, Corridor):
-            return finite & _near(region, x, y)
+            near = _near_on_earth if region.on_earth else _near
+            return finite & near(region, x, y)
         inside = np.zeros(len(x), dtype=np.bool_)
         for ring in region.rings():
             for (ax, ay), (bx, by) in zip(ring, np.roll(ring, -1, axis=0), strict=True):
@@ -152,17 +162,49 @@ def contains(region: StaticRegion, x: Doubles, y: Doubles) -> Mask:
         return finite & inside
 
 
+def _on_earth(circle: Circle, x: Doubles, y: Doubles) -> Mask:
+    """Which places are inside: the squares of chords, step by step as in `kernels.earth`."""
+    vectors = vectors_of(read_only(x), read_only(y))
+    dx, dy, dz = (vectors - np.array(vector_of(circle.x, circle.y))).T
+    chord = chord_of(circle.radius)
+    return np.asarray(dx * dx + dy * dy + dz * dz <= chord * chord)
+
+
+def _near_on_earth(corridor: Corridor, x: Doubles, y: Doubles) -> Mask:
+    """Which places are near some segment, each in the plane that touches the sphere there."""
+    inside = np.zeros(len(x), dtype=np.bool_)
+    across = cosines_of(read_only(y)) * DEGREE_METRES
+    for path in corridor.paths():
+        for (ax, ay), (bx, by) in pairwise(path):
+            up, over = (ay - y) * DEGREE_METRES, (by - y) * DEGREE_METRES
+            for turn in (-360.0, 0.0, 360.0):
+                aside, beyond = ((ax + turn) - x) * across, ((bx + turn) - x) * across
+                inside |= _near_segment(
+                    (0.0 - aside, 0.0 - up),
+                    (0.0 - beyond, 0.0 - over),
+                    (beyond - aside, over - up),
+                    corridor.reach,
+                )
+    return inside
+
+
 def _near(corridor: Corridor, x: Doubles, y: Doubles) -> Mask:
     """Which points are near some segment: the formula of `index.regions.forms`, step by step."""
     inside = np.zeros(len(x), dtype=np.bool_)
     for path in corridor.paths():
         for (ax, ay), (bx, by) in pairwise(path):
-            px, py, qx, qy, ex, ey = x - ax, y - ay, x - bx, y - by, bx - ax, by - ay
-            length, along = ex * ex + ey * ey, px * ex + py * ey
-            part = along / length
-            dx, dy = px - part * ex, py - part * ey
-            square = np.where(along >= length, qx * qx + qy * qy, dx * dx + dy * dy)
-            before = (along <= 0.0) | (length == 0.0)
-            square = np.where(before, px * px + py * py, square)
-            inside |= square <= corridor.reach * corridor.reach
+            edge = np.float64(bx - ax), np.float64(by - ay)
+            inside |= _near_segment((x - ax, y - ay), (x - bx, y - by), edge, corridor.reach)
     return inside
+
+
+def _near_segment(start: _Way, end: _Way, edge: _Way, reach: float) -> Mask:
+    """Which points are near a segment, by their ways from its start and from its end."""
+    (px, py), (qx, qy), (ex, ey) = start, end, edge
+    length, along = ex * ex + ey * ey, px * ex + py * ey
+    part = along / length
+    dx, dy = px - part * ex, py - part * ey
+    square = np.where(along >= length, qx * qx + qy * qy, dx * dx + dy * dy)
+    before = (along <= 0.0) | (length == 0.0)
+    square = np.where(before, px * px + py * py, square)
+    return np.asarray(square <= reach * reach)

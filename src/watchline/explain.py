@@ -76,6 +76,7 @@ def description(registered: Entry | tuple[Block, int], streams: Mapping[str, Str
     lines = [f"query {query.id}", f"  registered  at version {version}"]
     lines.append(f"  as typed    {typed}")
     lines.append(f"  reads       {', '.join(_source(query, streams))}")
+    lines += _surface(query, streams)
     lines += _condition(query)
     if query.asks_speed:
         unit = "metres" if streams[query.stream].geography else "units"
@@ -111,6 +112,16 @@ def _source(query: Query, streams: Mapping[str, Stream]) -> list[str]:
         used += [axis for axis in point if axis not in used]
     texts = ", ".join(f"{a!r} {a.type.value}" for a in used)
     return [f"{', '.join(repr(s) for s in read.values())} ({texts or 'no attribute'})"]
+
+
+def _surface(query: Query, streams: Mapping[str, Stream]) -> list[str]:
+    """What lengths count, where the query asks for places on Earth."""
+    stream = streams[query.sources[0].stream]
+    asks_place = query.region or query.knn or query.has_predicates
+    if not (asks_place and stream.geography and stream.point):
+        return []
+    lon, lat = stream.point
+    return [f"  on Earth    {lon!r} and {lat!r} are degrees, lengths are metres"]
 
 
 def _condition(query: Query) -> list[str]:

@@ -43,7 +43,7 @@ MODULES = {
     ),
     "regions": (
         "## Stabs", "## Changes", "## Updates", "200 circles: STRtree + formula", "## On Spark",
-        "Sedona, polygons", "polygons / boxes, 100",
+        "Sedona, polygons", "polygons / boxes, 100", "## On Earth", "on Earth / in the plane",
     ),
     "shedding": (
         "## The cache", "## Sharing", "## Load and accuracy", "## Queries that are supported",

@@ -430,3 +430,102 @@ def test_a_command_of_a_later_release_is_refused() -> None:
     state = State()
     with pytest.raises(CatalogError, match="commands 'volumes', which this Watchline does not"):
         state.apply(command_rows(1, [{"op": "volumes"}]), 1)
+
+
+# --- on Earth
+
+CABS = (
+    "CREATE STREAM cabs (id BIGINT, lon DOUBLE, lat DOUBLE, kind STRING, ts TIMESTAMP)"
+    " OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY"
+)
+
+
+def cabs_inside(catalog: Catalog, places: list[tuple[float, float]]) -> list[list[str]]:
+    table = pa.table(
+        {
+            "id": range(len(places)),
+            "lon": [float(lon) for lon, _ in places],
+            "lat": [float(lat) for _, lat in places],
+            "kind": ["bus"] * len(places),
+            "ts": pa.array(range(len(places)), pa.timestamp("us", tz="UTC")),
+        }
+    )
+    changes = wl.Tracker(catalog, "cabs").process(table)
+    held: list[list[str]] = [[] for _ in places]
+    for query, place in zip(
+        changes["query_id"].to_pylist(), changes["object_id"].to_pylist(), strict=True
+    ):
+        held[place].append(query)
+    return [sorted(each) for each in held]
+
+
+def test_regions_on_earth_are_the_queries_that_sql_would_make(catalog: Catalog) -> None:
+    catalog.execute(CABS)
+    shapes = [
+        shapely.Point(181, 60),
+        shapely.LineString([(179.9, 10), (180.1, 10)]),
+        shapely.box(170, -5, 190, 5),
+        shapely.box(-10, -5, 10, 5),
+        shapely.Point(0, 90),
+    ]
+    radius = [1e5, np.nan, np.nan, np.nan, 1e5]
+    where = "NOT INSIDE CIRCLE (0, 0, 1 KM)"
+    within = [np.nan, 5e3, np.nan, np.nan, np.nan]
+    catalog.register_regions("cabs", list("abcde"), shapes, where, within=within, radius=radius)
+    body = " FROM cabs WHERE NOT INSIDE CIRCLE (0, 0, 1000 METERS) "
+    assert [q.sql.partition(body)[2].removesuffix(" EMIT CHANGES") for q in catalog.queries()] == [
+        "INSIDE CIRCLE (-179, 60, 100000 METERS)",
+        "INSIDE CORRIDOR 'LINESTRING (179.9 10, 180.1 10)' WITHIN 5000 METERS",
+        "INSIDE POLYGON 'MULTIPOLYGON (((170 -5, 170 5, 180 5, 180 -5, 170 -5)),"
+        " ((-170 5, -170 -5, -180 -5, -180 5, -170 5)))'",
+        "INSIDE POLYGON 'POLYGON ((10 -5, 10 5, -10 5, -10 -5, 10 -5))'",
+        "INSIDE CIRCLE (0, 90, 100000 METERS)",
+    ]
+    for query in catalog.queries():
+        again = sql.statement(query.sql, catalog.streams())
+        assert isinstance(again, sql.CreateQuery)
+        assert again.query == query
+    if catalog.uri is not None:
+        assert list(Catalog(catalog.uri).queries()) == list(catalog.queries())
+    places = [(179.5, 60), (-178, 60), (-180, 10), (-179.84, 10), (175, 0), (-175, 0), (0, 0)]
+    places += [(-189, 0), (0.1, 0.1), (77, 89.5), (540, 10)]
+    expected = [["a"], ["a"], ["b"], [], ["c"], ["c"], [], ["c"], ["d"], ["e"], ["b"]]
+    assert cabs_inside(catalog, places) == expected
+    single = Catalog.of([CABS, *(query.sql for query in catalog.queries())])
+    assert cabs_inside(single, places) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "lengths", "words"),
+    [
+        (shapely.Point(37, -122), {"radius": 5}, "it has latitude -122, beyond 90: are longitude"),
+        (shapely.box(37, -122, 38, -121), {}, "it has latitude -122, beyond 90: are longitude"),
+        (shapely.LineString([(0, 0), (0, 91)]), {"within": 5}, "it has latitude 91, beyond 90"),
+        (shapely.LineString([(720, 0), (721, 1)]), {"within": 5}, "between -540 and 540"),
+        (shapely.Polygon([(-120, 80), (0, 80), (120, 80)]), {}, "it goes around a pole: write it"),
+        (shapely.box(-178, 1, 177, 2), {}, "it has an edge from longitude 177 to -178, 355"),
+        (BOWTIE, {}, "the polygon crosses or overlaps itself"),
+        (shapely.Polygon([(179, 0), (182, 2), (182, 0), (179, 2)]), {}, "crosses or overlaps"),
+    ],
+)
+def test_what_is_nowhere_on_earth(
+    catalog: Catalog, shape: Any, lengths: dict[str, Any], words: str
+) -> None:
+    catalog.execute(CABS)
+    given: dict[str, Any] = {name: [np.nan, value] for name, value in lengths.items()}
+    with pytest.raises(InvalidRange, match=r"query 'b' \(geometry 1\): ") as caught:
+        catalog.register_regions("cabs", ["a", "b"], [SQUARE, shape], **given)
+    assert words in str(caught.value)
+    assert len(catalog.queries()) == 0
+
+
+def test_explain_says_that_lengths_are_metres(catalog: Catalog) -> None:
+    catalog.execute(CABS)
+    catalog.execute("CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (1, 2, 0.5 KM)")
+    text = catalog.execute("EXPLAIN QUERY q")
+    assert "  on Earth    'lon' and 'lat' are degrees, lengths are metres\n" in text
+    assert "  where       INSIDE CIRCLE (1, 2, 500 METERS)\n" in text
+    catalog.execute("CREATE QUERY moving AS SELECT * FROM cabs INSIDE ('M', 3, 1 KM, 1 MILE)")
+    assert "  on Earth    " in catalog.explain("moving")
+    catalog.execute("CREATE QUERY plain AS SELECT * FROM cabs WHERE kind = 'bus'")
+    assert "on Earth" not in catalog.explain("plain")

@@ -350,6 +350,67 @@ def test_degrees_that_are_none_are_refused_where_the_file_says_degrees(shell: Sh
     assert "has the latitude 101, and the file says that it is in degrees" in message
 
 
+# --- on Earth
+
+CABS = (
+    "CREATE STREAM cabs (id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP)"
+    " OBJECT id TIME ts POINT (lon, lat) AS GEOGRAPHY"
+)
+
+
+@pytest.fixture
+def earth(tmp_path: Path) -> Shell:
+    """A shell whose stream `cars` is on Earth."""
+    made = Shell(tmp_path)
+    made.ok("stream", "add", CABS.replace("cabs", "cars"))
+    return made
+
+
+def test_a_file_over_the_antimeridian(earth: Shell) -> None:
+    far = {"type": "Point", "coordinates": [190, 10]}
+    line = {"type": "LineString", "coordinates": [[179, 0], [181, 0]]}
+    text = collection(feature(ring(179.5, -17), "fiji"), feature(far, "a"), feature(line, "b"))
+    load(earth, text, "--radius", "500", "--within", "20")
+    assert queries(earth) == {
+        "fiji": "cars INSIDE POLYGON 'MULTIPOLYGON (((179.5 -17, 179.5 -16, 180 -16, 180 -17,"
+        " 179.5 -17)), ((-179.5 -16, -179.5 -17, -180 -17, -180 -16, -179.5 -16)))' EMIT CHANGES",
+        "a": "cars INSIDE CIRCLE (-170, 10, 500 METERS) EMIT CHANGES",
+        "b": "cars INSIDE CORRIDOR 'LINESTRING (179 0, 181 0)' WITHIN 20 METERS EMIT CHANGES",
+    }
+
+
+def test_swapped_coordinates_are_refused_on_earth(earth: Shell) -> None:
+    swapped = collection(feature(ring(37, -123), "a"), feature(ring(-17, 182), "b"), crs=None)
+    message = refused(earth, swapped)
+    assert "feature 1 (id 'a') of fences.geojson has the latitude -123" in message
+    assert message.rstrip().endswith("longitude comes first; load it with --swap")
+    load(earth, swapped, "--swap")
+    assert "POLYGON ((-178 -16, -177 -16, -177 -17, -178 -17, -178 -16))" in queries(earth)["b"]
+
+
+def test_what_is_not_in_degrees_is_refused_on_earth(earth: Shell) -> None:
+    fine = feature(ring(1, 2), "a")
+    projected = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}}
+    message = refused(earth, collection(fine, crs=projected))
+    assert "says that its coordinates are no longitudes and latitudes" in message
+    assert "convert the file first" in message
+    message = refused(earth, collection(fine), "--planar")
+    assert "--planar is for coordinates of a plane, and the point of stream 'cars' is on" in message
+    beyond = collection(fine, feature(ring(5000, 7000), "b"), feature(ring(-178, 2), "c"))
+    message = refused(earth, beyond)
+    assert "  feature 2 (id 'b'): it has latitude 7000, beyond 90" in message
+    around = {"type": "Polygon", "coordinates": [[[-120, 80], [0, 80], [120, 80], [-120, 80]]]}
+    message = refused(earth, collection(fine, feature(around, "b")))
+    assert "  feature 2 (id 'b'): it goes around a pole: write it as RFC 7946 asks" in message
+
+
+def test_streams_on_earth_are_listed_as_such(earth: Shell) -> None:
+    assert "lon, lat AS GEOGRAPHY" in earth.ok("stream", "list")
+    [record] = json.loads(earth.ok("stream", "list", "--json"))
+    assert record["geography"] is True
+    assert record["sql"] == CABS.replace("cabs", "cars")
+
+
 # --- repair, replace, dry run
 
 

@@ -2730,3 +2730,51 @@ CREATE QUERY q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS
   at line 1, column 73:
     … q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS b WHERE a.id = b.id
                                                                  ^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((37 -122, 38 -122, 38 -121, 37 -122))'
+=> QuerySyntaxError: the polygon has latitude -122, beyond 90: are longitude and latitude swapped?
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((37 -122, 38 -122, 38 -121, 37 -122))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-120 80, 0 80, 120 80, -120 80))'
+=> QuerySyntaxError: the polygon goes around a pole: write it as RFC 7946 asks, from longitude -180 to 180, and on along the latitude of the pole, from (180, 90) to (-180, 90)
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-120 80, 0 80, 120 80, -120 80))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs WHERE m > 3 AND NOT INSIDE POLYGON 'POLYGON ((0 -80, 120 -75, 240 -80, 360 -70, 0 -80))'
+=> QuerySyntaxError: the polygon goes around a pole: write it as RFC 7946 asks, from longitude -180 to 180, and on along the latitude of the pole, from (180, 90) to (-180, 90)
+  at line 1, column 73:
+    … q AS SELECT * FROM cabs WHERE m > 3 AND NOT INSIDE POLYGON 'POLYGON ((0 -80, 120 -75, 240 -80, 360 -70, 0 -80))'
+                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((177 -20, -178 -20, -178 -15, 177 -15, 177 -20))'
+=> QuerySyntaxError: the polygon has an edge from longitude 177 to -178, 355 degrees: add a corner between if that is meant; else go on beyond 180, to 182, or cut the polygon at the antimeridian
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((177 -20, -178 -20, -178 -15, 177 -15, 177 -20))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-200 0, -20 0, 170 0, 170 5, -20 5, -200 5, -200 0))'
+=> QuerySyntaxError: the polygon has longitudes from -200 to 170: a polygon is at most 360 degrees wide, and between -540 and 540
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((-200 0, -20 0, 170 0, 170 5, -20 5, -200 5, -200 …
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((720 0, 721 0, 721 5, 720 0))'
+=> QuerySyntaxError: the polygon has longitudes from 720 to 721: a polygon is at most 360 degrees wide, and between -540 and 540
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((720 0, 721 0, 721 5, 720 0))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((179 0, 182 2, 182 0, 179 2, 179 0))'
+=> QuerySyntaxError: the polygon crosses or overlaps itself near (180.5, 1): mend it (shapely's make_valid, PostGIS' ST_MakeValid)
+  at line 1, column 53:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE POLYGON 'POLYGON ((179 0, 182 2, 182 0, 179 2, 179 0))'
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (720 0, 721 0)' WITHIN 5 KM
+=> QuerySyntaxError: the longitudes of a corridor's line must be between -540 and 540
+  at line 1, column 54:
+    CREATE QUERY q AS SELECT * FROM cabs INSIDE CORRIDOR 'LINESTRING (720 0, 721 0)' WITHIN 5 KM
+                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -26,7 +26,7 @@ GOOD = [
 WORDS = (
     "CREATE OR REPLACE QUERY STREAM AS SELECT FROM WHERE AND OR NOT IN BETWEEN IS NULL TRUE FALSE"
     " INSIDE CIRCLE POLYGON kNN EMIT CHANGES MATCHES ACCURACY FOR INTERVAL SECONDS HOURS DROP SHOW"
-    " CORRIDOR WITHIN 'LINESTRING(0,1)'"
+    " CORRIDOR WITHIN 'LINESTRING(0,1)' cabs lon lat m GEOGRAPHY METERS KM MILE PER HOUR SECOND"
     " QUERIES STREAMS EXPLAIN IF EXISTS OBJECT TIME POINT TIMEOUT MAX SPEED RANGE ROWS JOIN CROSS"
     " ON ticks cars r s price volume symbol n halted ts x y z id kind tag q 'M' 'IBM' '' 0 1 17 -1"
     " 1e6 0.5 .5 1e309 1e999999 99999999999999999999 ( ) [ ] { } , . ; = <> != < <= > >= <=> + - *"
@@ -50,6 +50,7 @@ def soup(draw: random.Random) -> str:
                 "CREATE STREAM t (",
                 "CREATE QUERY q AS SELECT * FROM cars INSIDE",
                 "CREATE QUERY q AS SELECT * FROM cars WHERE NOT INSIDE",
+                "CREATE QUERY q AS SELECT * FROM cabs INSIDE CIRCLE (0, 0, 5",
                 "CREATE QUERY q AS SELECT",
                 "CREATE QUERY q AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE",
             ]
@@ -132,5 +133,6 @@ def test_any_condition(text: str) -> None:
 @given(st.text(max_size=40))
 def test_any_polygon(text: str) -> None:
     quoted = text.replace("'", "''")
-    survive(f"CREATE QUERY q AS SELECT * FROM cars INSIDE POLYGON '{quoted}'")
+    for stream in ("cars", "cabs"):
+        survive(f"CREATE QUERY q AS SELECT * FROM {stream} INSIDE POLYGON '{quoted}'")
     survive(f"CREATE QUERY q AS SELECT * FROM cars INSIDE CORRIDOR '{quoted}' WITHIN 1")

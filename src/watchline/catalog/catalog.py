@@ -285,7 +285,8 @@ class Catalog:
 
         `geometries` are polygons, points with a `radius`, or lines, which hold what is `within` a
         distance of them: shapely geometries, WKB, or a GeoArrow column; a radius or distance is a
-        number, or one for each geometry (NaN where it is of another kind). `where` is a condition
+        number, or one for each geometry (NaN where it is of another kind); metres on Earth, where
+        polygons and lines may run beyond longitude 180. `where` is a condition
         in SQL that all share, or one for each id, None for no condition; `properties` is a JSON
         object, or one for each id.
 

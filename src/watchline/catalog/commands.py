@@ -184,20 +184,21 @@ def _regions(row: Row, regions: pa.Table) -> RegionBlock:
 
 def _columns(regions: pa.Table) -> RegionColumns:
     # Numba and shapely are loaded where there are regions.
-    from watchline.index import RegionColumns
+    from watchline.index import RegionColumns, with_vectors
 
     sizes = _one(regions, "first")
     begins = np.zeros(regions.num_rows + 1, np.int64)
     np.cumsum(_numbers(pc.list_value_length(sizes)), out=begins[1:])
     vertices = _numbers(sizes.flatten())
     starts = np.cumsum(vertices) - vertices
-    return RegionColumns(
+    stored = RegionColumns(
         forms=form_numbers(_one(regions, "keys").flatten()),
         begins=begins,
         chains=np.stack([starts, vertices - 1], axis=1),
         coordinates=_numbers(_one(regions, "lo").flatten()).reshape(-1, 2),
         reach=_numbers(_one(regions, "hi").flatten()),
     )
+    return with_vectors(stored)
 
 
 def _conditions(texts: pa.Array) -> tuple[tuple[Condition, ...], Integers]:
@@ -209,7 +210,9 @@ def _conditions(texts: pa.Array) -> tuple[tuple[Condition, ...], Integers]:
 
 
 def _region_columns(block: RegionBlock) -> tuple[str, str, dict[str, pa.Array]]:
-    n, regions = len(block), block.regions
+    from watchline.index import without_vectors
+
+    n, regions = len(block), without_vectors(block.regions)
     vertices = regions.chains[:, 1] + 1
     ends = np.concatenate([[0], np.cumsum(vertices)])[regions.begins]
     texts = [None if c == (TRUE,) else codec.dumps(c) for c in block.conditions]

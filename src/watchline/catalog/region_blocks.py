@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from watchline.index import RegionColumns
 
 # The names of the forms, by their numbers in the columns.
-FORMS = ("polygon", "circle", "corridor")
+FORMS = ("polygon", "circle", "corridor", "circle on Earth", "corridor on Earth")
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,12 @@ class RegionBlock(Block):
         chains = regions.chains[regions.begins[i] : regions.begins[i + 1]]
         lines = [regions.coordinates[first : first + edges + 1] for first, edges in chains.tolist()]
         form = FORMS[regions.forms[i]]
-        if form == "circle":
-            (x, y), (radius, _) = lines[0].tolist()
-            return Circle(x, y, radius)
-        if form == "corridor":
-            return Corridor.of(lines, float(regions.reach[i]))
+        on_earth = form.endswith(" on Earth")
+        if form.startswith("circle"):
+            (x, y), (radius, _) = lines[0][:2].tolist()
+            return Circle(x, y, radius, on_earth)
+        if form.startswith("corridor"):
+            return Corridor.of(lines, float(regions.reach[i]), on_earth)
         ends = np.cumsum(self.parts[i].as_py()).tolist()
         return Polygon.of([lines[a:b] for a, b in zip([0, *ends], ends, strict=False)])
 
@@ -136,7 +137,7 @@ def region_block(stream: Stream, given: RegionsGiven, version: int) -> RegionBlo
     read = given.geometries
     # A caller who looked for problems has read them already.
     if not isinstance(read, RegionsRead):
-        read = read_regions(read, given.radius, given.within)
+        read = read_regions(read, given.radius, given.within, geography=stream.geography)
     if len(read) != len(ids):
         raise InvalidQuery(f"there are {len(read):,} geometries and {len(ids):,} ids")
     for number, problem in read.problems.items():

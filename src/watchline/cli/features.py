@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from watchline.errors import InvalidQuery
 from watchline.kernels.arrays import Doubles
-from watchline.model import name_sql, scalar_sql, string_sql
+from watchline.model import FARTHEST, Stream, name_sql, scalar_sql, string_sql
 from watchline.names import hint
 
 # Bad features that a message lists; the others are counted.
 LISTED = 10
 # What the file says of its coordinates: longitude and latitude by its own words, by the format
-# alone, or something else.
-DECLARED, ASSUMED, PLANE = "declared", "assumed", "plane"
+# alone, something else, or that nobody knows.
+DECLARED, ASSUMED, PLANE, UNKNOWN = "declared", "assumed", "plane", "unknown"
 
 _PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\{[^{}]*\}|[^'\"{}]+|.", re.DOTALL)
 _SLOTS = re.compile(r"\{([^{}]*)\}")
@@ -218,13 +218,16 @@ def _unfit(name: str, properties: dict[str, Any]) -> str | None:
 # --- where on earth
 
 
-def check_surface(features: Features, planar: bool) -> None:
-    """Refuse coordinates in the order latitude, longitude, where that can be told.
+def check_surface(features: Features, planar: bool, stream: Stream) -> None:
+    """Refuse coordinates that are none of the stream's, and the order latitude, longitude, where
+    that can be told.
 
-    It can be told where the file says, or its format does, that they are degrees; where a latitude
-    is beyond 90, and all would be fine the other way round.
+    The order can be told where the file, its format or the stream says that they are degrees; where
+    a latitude is beyond 90, and all would be fine the other way round.
     """
-    if planar or features.surface == PLANE:
+    if stream.geography:
+        _check_degrees(features, planar, stream)
+    elif planar or features.surface in (PLANE, UNKNOWN):
         return
     import shapely
 
@@ -237,14 +240,26 @@ def check_surface(features: Features, planar: bool) -> None:
     latitude = _farthest(bounds[place, [1, 3]])
     what = f"{features.name(place)} of {features.file} has the latitude {latitude:g}"
     remedy = "--planar if these are coordinates of a plane"
-    if np.nanmax(x) <= 90 and np.nanmax(y) <= 180:
+    if np.nanmax(x) <= 90 and np.nanmax(y) <= (FARTHEST if stream.geography else 180):
         raise InvalidQuery(
             f"{what}: the order looks like latitude, longitude, and longitude comes first; load it"
-            f" with --swap, or with {remedy}"
+            " with --swap" + ("" if stream.geography else f", or with {remedy}")
         )
-    if features.surface == DECLARED:
+    # On Earth each feature that is nowhere is refused by itself.
+    if features.surface == DECLARED and not stream.geography:
         raise InvalidQuery(
             f"{what}, and the file says that it is in degrees: load it with {remedy}"
+        )
+
+
+def _check_degrees(features: Features, planar: bool, stream: Stream) -> None:
+    on_earth = f"the point of stream {stream.name!r} is on Earth, in degrees"
+    if planar:
+        raise InvalidQuery(f"--planar is for coordinates of a plane, and {on_earth}")
+    if features.surface == PLANE:
+        raise InvalidQuery(
+            f"{features.file} says that its coordinates are no longitudes and latitudes, and"
+            f" {on_earth}: convert the file first (ogr2ogr -t_srs EPSG:4326)"
         )
 
 

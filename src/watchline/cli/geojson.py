@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from watchline.cli.features import ASSUMED, DECLARED, PLANE, Features
+from watchline.cli.features import ASSUMED, DECLARED, PLANE, UNKNOWN, Features
 from watchline.errors import InvalidQuery
 from watchline.kernels.arrays import Doubles, Integers
 
@@ -139,6 +139,8 @@ def _surface(document: dict[str, Any]) -> str:
     if "crs" not in document:
         return ASSUMED
     crs = document["crs"]
+    if crs is None:
+        return UNKNOWN
     properties = crs.get("properties") if isinstance(crs, dict) else None
     name = properties.get("name") if isinstance(properties, dict) else None
     return DECLARED if isinstance(name, str) and name.upper().endswith(_DEGREES) else PLANE

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from watchline.cli.features import DECLARED, PLANE, Features
+from watchline.cli.features import DECLARED, PLANE, UNKNOWN, Features
 from watchline.errors import InvalidQuery, InvalidRange
 from watchline.index import shapes_of_arrow
 from watchline.names import hint
@@ -40,7 +40,7 @@ def read_geoparquet(file: str, geometry: str | None = None) -> Features:
     if column not in table.column_names:
         raise InvalidQuery(f"{file} has no column {column!r}" + hint(column, table.column_names))
     described = about.get("columns", {}).get(column)
-    surface = PLANE if described is None else _surface(file, described)
+    surface = UNKNOWN if described is None else _surface(file, described)
     columns = about.get("columns", {})
     return _features(file, table, column, surface, [*columns, *_coverings(columns)])
 
@@ -70,7 +70,7 @@ def _surface(file: str, column: dict[str, Any]) -> str:
         return DECLARED
     crs = column["crs"]
     if not isinstance(crs, dict):
-        return PLANE
+        return UNKNOWN
     kind = crs.get("type", "")
     if kind == "BoundCRS" and isinstance(crs.get("source_crs"), dict):
         kind = crs["source_crs"].get("type", "")
@@ -109,6 +109,7 @@ def read_with_gdal(file: str, layer: str | None = None) -> Features:
     column = about.get("geometry_name") or "wkb_geometry"
     crs = str(about.get("crs") or "")
     surface = DECLARED if crs.upper() in ("EPSG:4326", "EPSG:4979", "OGC:CRS84") else PLANE
+    surface = surface if crs else UNKNOWN
     return _features(file, table, column, surface, [column])
 
 

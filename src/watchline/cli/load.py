@@ -23,6 +23,7 @@ from watchline.cli.features import (
 from watchline.cli.geojson import read_geojson
 from watchline.cli.shared import Command, catalog_option, catalog_path, json_option
 from watchline.errors import InvalidQuery
+from watchline.model import Stream
 
 # The types of shapely that a radius and a distance are for.
 _POINTS, _LINES = (0,), (1, 5)
@@ -68,8 +69,10 @@ watchline --catalog demo query load fences.geojson --stream cars --id name --rep
     metavar="CONDITION",
     help="A condition in SQL. {name} in it is the property of the feature, as a constant.",
 )
-@click.option("--radius", metavar="LENGTH", help="Of points: a number, or a property.")
-@click.option("--within", metavar="LENGTH", help="How far from lines: a number, or a property.")
+@click.option(
+    "--radius", metavar="LENGTH", help="Of points: a number, or a property; metres on Earth."
+)
+@click.option("--within", metavar="LENGTH", help="How far from lines: as for --radius.")
 @click.option(
     "--emit", type=click.Choice(["changes", "matches"]), default="changes", show_default=True
 )
@@ -91,14 +94,14 @@ def query_load(as_json: bool, catalog: str | None, **options: Any) -> None:
     """
     loading = Loading(**options)
     opened = Catalog(catalog_path(catalog), create=False)
-    opened.stream(loading.stream)  # before a large file is read
+    stream = opened.stream(loading.stream)  # before a large file is read
     features = _read(loading)
     if not len(features):
         raise InvalidQuery(f"{loading.file} has no features")
     if loading.swap:
         swap(features)
     take_ids(features, loading.id)
-    record = _register(opened, loading, features)
+    record = _register(opened, loading, features, stream)
     click.echo(json.dumps(record, ensure_ascii=False) if as_json else _outcome(record, features))
 
 
@@ -133,17 +136,20 @@ def _text(file: str) -> str:
         raise InvalidQuery(f"{file} cannot be read: {error}") from None
 
 
-def _register(opened: Catalog, loading: Loading, features: Features) -> dict[str, Any]:
+def _register(
+    opened: Catalog, loading: Loading, features: Features, stream: Stream
+) -> dict[str, Any]:
     from watchline.index import read_regions
 
-    check_surface(features, loading.planar)
+    on_earth = stream.geography
+    check_surface(features, loading.planar, stream)
     radius = lengths_of(features, "--radius", loading.radius, _POINTS)
     within = lengths_of(features, "--within", loading.within, _LINES)
     conditions = conditions_of(features, loading.where)
     mended = repair(features, _problems_of) if loading.repair else []
     for place in features.open_rings:
         features.problems.setdefault(place, "one of its rings does not end where it starts")
-    read = read_regions(features.shapes, radius, within)
+    read = read_regions(features.shapes, radius, within, geography=on_earth)
     problems = {i: _with_remedy(problem, loading) for i, problem in read.problems.items()}
     if found := problems | features.problems:
         features.refuse(found)

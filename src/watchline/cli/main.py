@@ -274,7 +274,8 @@ def stream_list(as_json: bool, catalog: str | None) -> None:
     for s in streams:
         columns = ", ".join(f"{a.name} {a.type.value}" for a in s.attributes)
         timeout = interval_sql(s.timeout) if s.timeout else ""
-        rows.append([s.name, columns, s.object, s.time, ", ".join(s.point or ()), timeout])
+        point = ", ".join(s.point or ()) + (" AS GEOGRAPHY" if s.geography else "")
+        rows.append([s.name, columns, s.object, s.time, point, timeout])
     _table(["stream", "attributes", "object", "time", "point", "timeout"], rows)
 
 
@@ -390,6 +391,7 @@ def _stream_record(s: Stream) -> dict[str, Any]:
         "object": s.object,
         "time": s.time,
         "point": s.point,
+        "geography": s.geography,
         "timeout_microseconds": s.timeout,
         "max_speed": s.max_speed,
         "sql": repr(s),

@@ -37,11 +37,14 @@ from watchline.index.cells import HUGEST as HUGEST
 from watchline.index.cells import TINIEST as TINIEST
 from watchline.index.regions import CIRCLE as CIRCLE
 from watchline.index.regions import CORRIDOR as CORRIDOR
+from watchline.index.regions import EARTH_CIRCLE as EARTH_CIRCLE
+from watchline.index.regions import EARTH_CORRIDOR as EARTH_CORRIDOR
 from watchline.index.regions import POLYGON as POLYGON
 from watchline.index.regions import RegionColumns as RegionColumns
 from watchline.index.regions import RegionIndex as RegionIndex
 from watchline.index.regions import RegionsRead as RegionsRead
 from watchline.index.regions import build_regions as _build_regions
+from watchline.index.regions import earth_circles as earth_circles
 from watchline.index.regions import extent_of as extent_of
 from watchline.index.regions import joined_columns as joined_columns
 from watchline.index.regions import read_regions as read_regions
@@ -49,6 +52,9 @@ from watchline.index.regions import region_cost as region_cost
 from watchline.index.regions import region_holds as region_holds
 from watchline.index.regions import runs as runs
 from watchline.index.regions import shapes_of_arrow as shapes_of_arrow
+from watchline.index.regions import with_radii as with_radii
+from watchline.index.regions import with_vectors as with_vectors
+from watchline.index.regions import without_vectors as without_vectors
 from watchline.index.result import Matches
 from watchline.index.result import search as search
 from watchline.index.scan import scan_runs as scan_runs
@@ -104,8 +110,9 @@ def build_regions(
     *,
     radius: Any = None,
     within: Any = None,
+    geography: bool = False,
 ) -> RegionIndex:
-    """An index over regions of the plane: polygons, circles and corridors, in one index if wanted.
+    """An index over regions: polygons, circles and corridors, in one index if wanted.
 
     `geometries` are shapely geometries, WKB, or a GeoArrow column. A polygon may have holes and
     several parts; a point is a circle of `radius`, and an array (n, 2) has the centres of n
@@ -113,10 +120,15 @@ def build_regions(
     are a number, or one for each geometry (NaN where it is of another kind). `ids` are int64,
     0 … n-1 if not given.
 
+    With `geography` the regions are on Earth, and so are the points that are searched: x is a
+    longitude and y a latitude in degrees, `radius` and `within` are metres, edges of polygons are
+    straight in longitude and latitude, and what crosses the antimeridian may run beyond 180.
+    Latitudes beyond 90 are refused.
+
     Borders are those of docs/decisions/0003, bit for bit. What is no region is refused with its
     number: an `InvalidRange`.
     """
-    return _build_regions(geometries, ids, radius=radius, within=within)
+    return _build_regions(geometries, ids, radius=radius, within=within, geography=geography)
 
 
 def estimate(

@@ -203,6 +203,15 @@ def vectors_of(longitudes: Doubles, latitudes: Doubles) -> Doubles:
     return vectors
 
 
+@kernel
+def cosines_of(latitudes: Doubles) -> Doubles:
+    """The cosine of each latitude."""
+    found = np.empty(len(latitudes), np.float64)
+    for i in range(len(latitudes)):
+        found[i] = sine_and_cosine(latitudes[i])[1]
+    return found
+
+
 @inner
 def put_vector(vectors: Doubles, i: int, longitude: float, latitude: float) -> None:
     """Write the vector of a place into a row."""

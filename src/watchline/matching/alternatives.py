@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchline.index import CIRCLE, RegionColumns
+from watchline.index import CIRCLE, EARTH_CIRCLE, RegionColumns
 from watchline.kernels.arrays import Doubles, Integers, Mask
 from watchline.matching import limits
+from watchline.matching.shapes import flat
 from watchline.model import (
     INF,
     Atom,
@@ -66,11 +67,12 @@ def boxes_of(
 
 
 def regions_held(alternative: Conjunction) -> tuple[list[StaticRegion], list[Atom]]:
-    """The regions that rows must be inside of, and the atoms without these."""
+    """The regions that rows must be inside of, boxes on Earth as what they are in degrees, and the
+    atoms without these."""
     held, others = list[StaticRegion](), list[Atom]()
     for atom in alternative.atoms:
         if isinstance(atom, Inside) and not atom.negated:
-            held.append(atom.region)
+            held.append(flat(atom.region))
         else:
             others.append(atom)
     return held, others
@@ -79,7 +81,7 @@ def regions_held(alternative: Conjunction) -> tuple[list[StaticRegion], list[Ato
 def centred(regions: RegionColumns, where: Condition) -> Mask:
     """Which of these regions are circles and the only region of a query that has this condition
     besides: the circle is its centre then, see `model.centre_of`."""
-    circles = regions.forms == CIRCLE
+    circles = (regions.forms == CIRCLE) | (regions.forms == EARTH_CIRCLE)
     first = regions.chains[regions.begins[:-1], 0]
     for alternative in where:
         for atom in alternative.atoms:
@@ -88,6 +90,7 @@ def centred(regions: RegionColumns, where: Condition) -> Mask:
             other = atom.region
             if atom.negated or not isinstance(other, Circle):
                 return np.zeros(len(circles), np.bool_)
+            circles &= regions.forms == (EARTH_CIRCLE if other.on_earth else CIRCLE)
             same = regions.coordinates[first] == [other.x, other.y]
             circles &= same.all(axis=1) & (regions.coordinates[first + 1, 0] == other.radius)
     return np.asarray(circles)

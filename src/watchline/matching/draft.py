@@ -45,7 +45,7 @@ from watchline.matching.plan import (
     point_of,
 )
 from watchline.matching.residues import Left, ResidueDraft
-from watchline.matching.shapes import Regions, Shape, columns_of, is_shape, shape_columns
+from watchline.matching.shapes import Regions, Shape, columns_of, flat, is_shape, shape_columns
 from watchline.model import (
     INF,
     MAX_BIGINT,
@@ -170,7 +170,7 @@ class PlanDraft:
     def _add_conjunction(self, alternative: Conjunction, query: Query, number: int) -> None:
         held, atoms = regions_held(alternative)
         if query.region is not None:
-            held = list(dict.fromkeys([query.region, *held]))  # type: ignore[list-item]
+            held = list(dict.fromkeys([flat(query.region), *held]))  # type: ignore[arg-type]
         # The first region that is no box drives.
         shapes = [region for region in held if not isinstance(region, Box)]
         asked = Asked(atoms, [r for r in held if r not in shapes[:1]], len(query.where) == 1)

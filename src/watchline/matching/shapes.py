@@ -11,7 +11,16 @@ from typing import Union
 
 import numpy as np
 
-from watchline.index import CIRCLE, CORRIDOR, POLYGON, RegionColumns, joined_columns
+from watchline.index import (
+    CIRCLE,
+    CORRIDOR,
+    EARTH_CIRCLE,
+    EARTH_CORRIDOR,
+    POLYGON,
+    RegionColumns,
+    earth_circles,
+    joined_columns,
+)
 from watchline.model import Box, Circle, Corridor, StaticRegion
 
 # A box is the polygon of its corners: the crossing of an upright edge is exact.
@@ -23,6 +32,7 @@ _VERTEX = 16
 
 def is_shape(region: Shape) -> bool:
     """Whether columns hold the region: all but boxes that are wider or higher than a DOUBLE."""
+    region = flat(region)
     if not isinstance(region, Box):
         return True
     return math.isfinite(region.x2 - region.x1) and math.isfinite(region.y2 - region.y1)
@@ -52,10 +62,15 @@ def shape_columns(shapes: Sequence[Shape]) -> RegionColumns:
 
 def _chains_of(shape: Shape) -> tuple[int, list[list[bytes]]]:
     """The form of a region, and its chains of vertices, each in pieces."""
+    shape = flat(shape)
+    if isinstance(shape, Circle) and shape.on_earth:
+        centre, radius = np.array([[shape.x, shape.y]]), np.array([shape.radius])
+        return EARTH_CIRCLE, [[earth_circles(centre, radius).tobytes()]]
     if isinstance(shape, Circle):
         return CIRCLE, [[np.array([shape.x, shape.y, shape.radius, 0.0]).tobytes()]]
     if isinstance(shape, Corridor):
-        return CORRIDOR, [[line] for line in shape.lines]
+        form = EARTH_CORRIDOR if shape.on_earth else CORRIDOR
+        return form, [[line] for line in shape.lines]
     if isinstance(shape, Box):
         x1, y1, x2, y2 = shape.x1, shape.y1, shape.x2, shape.y2
         rings = [np.array([x1, y1, x2, y1, x2, y2, x1, y2]).tobytes()]
@@ -63,6 +78,11 @@ def _chains_of(shape: Shape) -> tuple[int, list[list[bytes]]]:
         rings = [ring for part in shape.parts for ring in part]
     # The first vertex of a ring is its last one, too.
     return POLYGON, [[ring, ring[:_VERTEX]] for ring in rings]
+
+
+def flat(region: StaticRegion) -> StaticRegion:
+    """The region; a box on Earth as what it is in degrees."""
+    return region.flat if isinstance(region, Box) else region
 
 
 def is_region(columns: RegionColumns, region: Shape) -> bool:

@@ -59,6 +59,7 @@ from watchline.model.query import (
     Window,
 )
 from watchline.model.region import (
+    FARTHEST,
     LONGEST,
     SHORTEST,
     Box,
@@ -89,6 +90,7 @@ from watchline.model.text import (
 )
 
 __all__ = [
+    "FARTHEST",
     "INF",
     "JOINS_HAVE_NO_PLACE",
     "LONGEST",

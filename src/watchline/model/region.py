@@ -29,6 +29,8 @@ _NORTH_POLE_TOO = math.nextafter(90.0, math.inf)
 # The least and the greatest length of a corridor's reach and segments: their squares are exact to
 # the last bits, neither zero nor infinite.
 SHORTEST, LONGEST = 1e-140, 1e140
+# The farthest longitude of a line or polygon on Earth: one turn back, it is on the sheet.
+FARTHEST = 540.0
 
 
 def _finite(what: str, *values: float) -> None:
@@ -252,6 +254,11 @@ class Corridor:
                 )
             if self.on_earth:
                 _latitude("the line of a corridor", *path[:, 1].tolist())
+                if np.abs(path[:, 0]).max() > FARTHEST:
+                    raise InvalidRange(
+                        "the longitudes of a corridor's line must be between"
+                        f" -{FARTHEST:g} and {FARTHEST:g}"
+                    )
 
     @classmethod
     def of(cls, lines: Iterable[npt.ArrayLike], reach: float, on_earth: bool = False) -> Corridor:

@@ -14,6 +14,7 @@ import numpy as np
 
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.model import Corridor, Polygon
+from watchline.sql.antimeridian import laid_out, problem_of
 from watchline.sql.syntax import Place, Word, built
 
 MAX_VERTICES = 1_000_000
@@ -50,19 +51,31 @@ _CLAUSES = {
 }
 
 
-def polygon(word: Word) -> Polygon:
-    """The polygon that the quoted text describes; refused at the text's place if it is none."""
+def polygon(word: Word, on_earth: bool = False) -> Polygon:
+    """The polygon that the quoted text describes; refused at the text's place if it is none.
+
+    On Earth, one that runs beyond 180 degrees is cut at the antimeridian.
+    """
     import shapely  # a tenth of a second: only for those who use polygons
 
     geometry = _geometry(word, _POLYGON)
-    polygons = getattr(geometry, "geoms", [geometry])
-    parts = [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
-    region = built(word.place, lambda: Polygon.of(parts))
+    region = built(word.place, lambda: Polygon.of(_parts(geometry)))
+    if on_earth and (problem := problem_of([ring for part in _parts(geometry) for ring in part])):
+        word.place.refuse(f"the polygon {problem}")
     _check_extent(np.concatenate(list(region.rings())), word, _POLYGON)
-    problem = None if geometry.is_valid else crossing_of(region, shapely.is_valid_reason(geometry))
-    if problem:
-        word.place.refuse(problem)
-    return region
+    crossing = None if geometry.is_valid else crossing_of(region, shapely.is_valid_reason(geometry))
+    if crossing:
+        word.place.refuse(crossing)
+    laid = laid_out(geometry) if on_earth else geometry
+    return region if laid is geometry else Polygon.of(_parts(laid))
+
+
+def _parts(geometry: Any) -> list[list[Doubles]]:
+    """The rings of each part of a polygon; they end where they begin."""
+    import shapely
+
+    polygons = getattr(geometry, "geoms", [geometry])
+    return [[shapely.get_coordinates(r) for r in (p.exterior, *p.interiors)] for p in polygons]
 
 
 def corridor(word: Word, reach: float, within: Place, on_earth: bool = False) -> Corridor:

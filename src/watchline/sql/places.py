@@ -33,7 +33,7 @@ def bind_region(syntax: InsideSyntax, stream: Stream) -> Region:
         reach = length(syntax.within, place, surface)
         return corridor(syntax.geometry, reach, place_of(syntax.within, place), on_earth)
     if syntax.geometry:
-        return polygon(syntax.geometry)
+        return polygon(syntax.geometry, on_earth)
     if _is_moving(arguments, place):
         names = ("width", "height") if syntax.shape == "BOX" else ("radius",)
         focal, sizes = _focal_and_sizes(syntax, names, stream)

@@ -3,7 +3,7 @@
 Distances are None where no query has a centre, and then nothing is computed. Else they are a
 column, NaN where a query has no centre or the place of the object is not known. The formula is
 that by which nearest neighbours are ordered, and its square root
-(docs/decisions/0003-geometry-in-fixed-forms.md).
+(docs/decisions/0003-geometry-in-fixed-forms.md); on Earth the arc over the chord, in metres.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Union
 
 import numpy as np
 
-from watchline.kernels.arrays import Doubles, Integers, Mask
+from watchline.kernels.arrays import Doubles, Integers, Mask, read_only
+from watchline.kernels.earth import metres_between
 from watchline.matching import Plan
 from watchline.model import Stream
 from watchline.rows import Columns
@@ -37,7 +38,8 @@ def distances_of(
     """Of the object of row `rows[i]` from the centre of the query `queries[i]` of a plan."""
     if not len(plan.centres):
         return None
-    return distances_between(points_of(columns, stream, rows), plan.centres[queries])
+    points, centres = points_of(columns, stream, rows), plan.centres[queries]
+    return metres_apart(points, centres) if stream.geography else distances_between(points, centres)
 
 
 def distances_between(points: Doubles, centres: Doubles) -> Doubles:
@@ -46,6 +48,12 @@ def distances_between(points: Doubles, centres: Doubles) -> Doubles:
         dx, dy = (points - centres).T
         found: Doubles = np.sqrt(dx * dx + dy * dy)
     return found
+
+
+def metres_apart(points: Doubles, centres: Doubles) -> Doubles:
+    """The same on Earth, of longitudes and latitudes."""
+    axes = (*points.T, *centres.T)
+    return metres_between(*(read_only(np.ascontiguousarray(axis)) for axis in axes))
 
 
 def chosen_distances(distances: Distances, chosen: Integers | Mask) -> Distances:

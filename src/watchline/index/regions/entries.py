@@ -9,8 +9,8 @@ For a polygon a point of the cell is inside if this is odd: the bit ODD of the f
 chain with BEFORE whether y is at or above its first vertex, with AFTER its last one; and the edges
 of the chains that cross. Where the first and the last edge of a ring are both there and meet in the
 rows of the cell, the chain of the one says OPENS and that of the other CLOSES. For a circle the
-chain has the centre, and after it (radius, 0). For a corridor a point is inside if it is near one
-of the segments.
+chain has the centre, and after it (radius, 0), or what a circle on Earth needs. For a corridor a
+point is inside if it is near one of the segments.
 
 A cell is one word: nothing, one whole region, a list, or a grid of cells with a cell of its own for
 the regions that hold all of it.
@@ -20,16 +20,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from watchline.index.regions.forms import CIRCLE, POLYGON, crosses, in_circle, near_segment
+from watchline.index.regions.forms import (
+    CIRCLE,
+    CORRIDOR,
+    EARTH_CIRCLE,
+    POLYGON,
+    crosses,
+    in_circle,
+    in_earth_circle,
+    metres_across,
+    near_earth_segment,
+    near_segment,
+)
 from watchline.kernels.arrays import Array, Doubles, Int
 from watchline.kernels.compiled import inner
+from watchline.kernels.earth import Vector
 
 # Of the first word of an entry.
 CUT, END = 1, 2
 MOST_REGIONS = 2**30
-# Of the second word of a chain: two bits of the form, flags, and the number of edges.
-FORM, LAST, BEFORE, AFTER, ODD, OPENS, CLOSES, COUNT = 3, 4, 8, 16, 32, 64, 128, 8
-MOST_EDGES = 2**24
+# Of the second word of a chain: three bits of the form, flags, and the number of edges.
+FORM, LAST, BEFORE, AFTER, ODD, OPENS, CLOSES, COUNT = 7, 8, 16, 32, 64, 128, 256, 9
+MOST_EDGES = 2**23
 
 # The word of a cell has one of these in its two lowest bits; the next bit says whether a list has
 # cut entries, or whether a grid has whole ones.
@@ -52,8 +64,17 @@ def entry_end(words: Array, at: Int) -> Int:
 
 
 @inner
-def holds(words: Array, at: Int, coordinates: Doubles, reach: Doubles, x: float, y: float) -> bool:
-    """Whether the region of the cut entry at this place holds a point of the cell."""
+def needs_vector(words: Array, at: Int) -> bool:
+    """Whether the cut entry at this place is decided by the vector of a point."""
+    return np.int64(words[at + 2]) & FORM == EARTH_CIRCLE
+
+
+@inner
+def holds(
+    words: Array, at: Int, coordinates: Doubles, reach: Doubles, x: float, y: float, place: Vector
+) -> bool:
+    """Whether the region of the cut entry at this place holds a point of the cell; `place` is the
+    vector of the point, and is only looked at where it is needed."""
     slot = np.int64(words[at]) >> 2
     at += 1
     info = np.int64(words[at + 1])
@@ -76,12 +97,19 @@ def holds(words: Array, at: Int, coordinates: Doubles, reach: Doubles, x: float,
     if form == CIRCLE:
         k = np.int64(words[at])
         return in_circle(x, y, coordinates[k, 0], coordinates[k, 1], coordinates[k + 1, 0])
+    if form == EARTH_CIRCLE:
+        return in_earth_circle(place, coordinates, np.int64(words[at]))
+    across = 0.0 if form == CORRIDOR else metres_across(y)
     while True:
         first, info = np.int64(words[at]), np.int64(words[at + 1])
         for k in range(first, first + (info >> COUNT)):
             ax, ay = coordinates[k, 0], coordinates[k, 1]
             bx, by = coordinates[k + 1, 0], coordinates[k + 1, 1]
-            if near_segment(x, y, ax, ay, bx, by, reach[slot]):
+            if form == CORRIDOR:
+                near = near_segment(x, y, ax, ay, bx, by, reach[slot])
+            else:
+                near = near_earth_segment(x, y, across, ax, ay, bx, by, reach[slot])
+            if near:
                 return True
         if info & LAST:
             return False

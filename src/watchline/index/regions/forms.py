@@ -7,16 +7,24 @@ written; nothing is fused or reassociated.
 Bounds: `crossing` is monotone in y, because each of its rounded steps is; the test of a circle is
 monotone in |x - cx| and in |y - cy|. The test of a corridor is not monotone, and is off by less
 than `SLIPS` of the lengths that occur in it.
+
+On Earth x is a longitude and y a latitude. A polygon is the same there. A circle compares squares
+of chords (watchline.kernels.earth). A corridor is measured in the plane that touches the sphere at
+the point, and its segments are tried at their longitudes and a whole turn to either side.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from watchline.kernels.arrays import Doubles, Mask
+from watchline.kernels.arrays import Doubles, Int, Mask
 from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.earth import DEGREE_METRES, Vector, sine_and_cosine, square_of_chord
 
-POLYGON, CIRCLE, CORRIDOR = 0, 1, 2
+POLYGON, CIRCLE, CORRIDOR, EARTH_CIRCLE, EARTH_CORRIDOR = 0, 1, 2, 3, 4
+# The vertices of a circle: its centre and (radius, 0). On Earth, where x is a longitude, they are
+# its centre, (radius, square of the chord), and the vector of the centre as (X, Y) and (Z, 0).
+CIRCLE_VERTICES, EARTH_CIRCLE_VERTICES = 2, 4
 
 # A bound of the relative error of `from_segment`, which is below 64 roundings of 2^-53.
 SLIPS = 1e-13
@@ -83,3 +91,59 @@ def in_corridor(x: Doubles, y: Doubles, line: Doubles, reach: float) -> Mask:
                 inside[i] = np.isfinite(x[i]) and np.isfinite(y[i])
                 break
     return inside
+
+
+@inner(error_model="numpy")
+def in_earth_circle(place: Vector, coordinates: Doubles, first: Int) -> bool:
+    """Whether the circle on Earth with these vertices holds the place with this vector."""
+    centre = coordinates[first + 2, 0], coordinates[first + 2, 1], coordinates[first + 3, 0]
+    return square_of_chord(place, centre) <= coordinates[first + 1, 1]
+
+
+@inner(error_model="numpy")
+def metres_across(y: float) -> float:
+    """The metres of a degree of longitude at this latitude."""
+    return sine_and_cosine(y)[1] * DEGREE_METRES
+
+
+@inner(error_model="numpy")
+def from_earth_segment(
+    x: float, y: float, across: float, ax: float, ay: float, bx: float, by: float
+) -> float:
+    """The square of the distance from a segment on Earth, in metres; `across` is `metres_across` of
+    this latitude."""
+    up, over, least = (ay - y) * DEGREE_METRES, (by - y) * DEGREE_METRES, np.inf
+    for turn in (-360.0, 0.0, 360.0):
+        aside, beyond = ((ax + turn) - x) * across, ((bx + turn) - x) * across
+        square = from_segment(0.0, 0.0, aside, up, beyond, over)
+        if square < least:
+            least = square
+    return least
+
+
+@inner(error_model="numpy")
+def near_earth_segment(
+    x: float, y: float, across: float, ax: float, ay: float, bx: float, by: float, reach: float
+) -> bool:
+    """Whether (x, y) is at most `reach` metres from the segment between a and b."""
+    return from_earth_segment(x, y, across, ax, ay, bx, by) <= reach * reach
+
+
+@inner(error_model="numpy")
+def reached(
+    ax: float, ay: float, bx: float, by: float, low: float, high: float
+) -> tuple[float, float]:
+    """Bounds of the x of a segment between two heights, to within the slips of its length."""
+    west, east = min(ax, bx), max(ax, bx)
+    if not (ay < by or by < ay):
+        return west, east
+    xl, yl, xu, yu = ax, ay, bx, by
+    if ay > by:
+        xl, yl, xu, yu = bx, by, ax, ay
+    if low > yl and low < yu:
+        at = crossing(low, xl, yl, xu, yu)
+        west, east = (at, east) if xl < xu else (west, at)
+    if high < yu and high > yl:
+        at = crossing(high, xl, yl, xu, yu)
+        west, east = (west, at) if xl < xu else (at, east)
+    return west, east

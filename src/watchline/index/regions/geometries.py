@@ -15,10 +15,19 @@ import numpy.typing as npt
 
 from watchline.errors import InvalidRange
 from watchline.index.regions.entries import MOST_EDGES
-from watchline.index.regions.forms import CIRCLE, CORRIDOR, POLYGON
+from watchline.index.regions.forms import (
+    CIRCLE,
+    CIRCLE_VERTICES,
+    CORRIDOR,
+    EARTH_CIRCLE,
+    EARTH_CIRCLE_VERTICES,
+    EARTH_CORRIDOR,
+    POLYGON,
+)
 from watchline.index.regions.geoarrow import shapes_of_arrow
-from watchline.kernels.arrays import Doubles, Integers
-from watchline.model import LONGEST, SHORTEST, Polygon
+from watchline.kernels.arrays import Doubles, Integers, Mask, read_only
+from watchline.kernels.earth import chords_of, vectors_of, wrapped_all
+from watchline.model import FARTHEST, LONGEST, SHORTEST, Polygon
 
 # The numbers that shapely has for the types of geometries.
 _TYPES = {POLYGON: (3, 6), CIRCLE: (0,), CORRIDOR: (1, 5)}
@@ -30,7 +39,7 @@ class RegionColumns(NamedTuple):
     forms: Integers
     begins: Integers
     # For each chain its first vertex and its edges. A circle has one, with its centre as the first
-    # vertex and (radius, 0) as the second.
+    # vertex and (radius, 0) as the second; for one on Earth see `forms`.
     chains: Integers
     coordinates: Doubles
     # How far a corridor goes from its line; NaN for others.
@@ -66,6 +75,62 @@ def joined_columns(parts: list[RegionColumns]) -> RegionColumns:
         np.concatenate([part.coordinates for part in parts]),
         np.concatenate([part.reach for part in parts]),
     )
+
+
+def earth_circles(centres: Doubles, radius: Doubles) -> Doubles:
+    """The vertices (4 n, 2) of circles on Earth."""
+    vertices = np.zeros((len(centres), EARTH_CIRCLE_VERTICES, 2))
+    lon, lat = map(read_only, np.ascontiguousarray(centres.T))
+    chords, vectors = chords_of(read_only(np.ascontiguousarray(radius))), vectors_of(lon, lat)
+    vertices[:, 0], vertices[:, 1, 0] = centres, radius
+    vertices[:, 1, 1] = chords * chords
+    vertices[:, 2], vertices[:, 3, 0] = vectors[:, :2], vectors[:, 2]
+    return vertices.reshape(-1, 2)
+
+
+def with_radii(regions: RegionColumns, which: Mask, radius: Doubles) -> RegionColumns:
+    """The same regions; those chosen, which are circles, have these radii instead of theirs."""
+    forms, begins, chains, coordinates, reach = regions
+    coordinates, firsts = coordinates.copy(), chains[begins[:-1], 0][which]
+    coordinates[firsts + 1, 0] = radius
+    on_earth = forms[which] == EARTH_CIRCLE
+    made = earth_circles(coordinates[firsts[on_earth]], radius[on_earth])
+    coordinates[runs(firsts[on_earth], np.full(on_earth.sum(), EARTH_CIRCLE_VERTICES))] = made
+    # Its length is that of the regions, so a copy by `_replace` is refused.
+    return RegionColumns(forms, begins, chains, coordinates, reach)
+
+
+def without_vectors(regions: RegionColumns) -> RegionColumns:
+    """Regions as they are stored: a circle on Earth has the vertices of one of the plane, its
+    centre and (radius, 0)."""
+    forms, begins, chains, coordinates, reach = regions
+    there = forms == EARTH_CIRCLE
+    if not there.any():
+        return regions
+    sizes = chains[:, 1] + 1
+    sizes[begins[:-1][there]] = CIRCLE_VERTICES
+    starts = _starts(sizes)[:-1]
+    coordinates = coordinates[runs(chains[:, 0], sizes)]
+    coordinates[starts[begins[:-1][there]] + 1, 1] = 0.0
+    return RegionColumns(forms, begins, np.stack([starts, sizes - 1], axis=1), coordinates, reach)
+
+
+def with_vectors(regions: RegionColumns) -> RegionColumns:
+    """Regions as kernels take them, from how they are stored."""
+    forms, begins, chains, coordinates, reach = regions
+    there = forms == EARTH_CIRCLE
+    if not there.any():
+        return regions
+    alone, old = begins[:-1][there], chains[:, 1] + 1
+    firsts = chains[alone, 0]
+    circles = earth_circles(coordinates[firsts], coordinates[firsts + 1, 0])
+    sizes = old.copy()
+    sizes[alone] = EARTH_CIRCLE_VERTICES
+    starts = _starts(sizes)
+    made = np.empty((starts[-1], 2))
+    made[runs(starts[:-1], old)] = coordinates[runs(chains[:, 0], old)]
+    made[runs(starts[alone], sizes[alone])] = circles
+    return RegionColumns(forms, begins, np.stack([starts[:-1], sizes - 1], axis=1), made, reach)
 
 
 def _starts(counts: Integers) -> Integers:
@@ -114,24 +179,39 @@ class _Problems:
         for number in (places if numbers is None else numbers[places]).tolist():
             self.one(number, why)
 
+    def latitudes(self, coordinates: Doubles, of: Integers) -> None:
+        """Geometries are bad that have one of these coordinates beyond a pole."""
+        for k in np.flatnonzero(np.abs(coordinates[:, 1]) > 90):
+            if not self.bad[of[k]]:
+                latitude = coordinates[k, 1]
+                self.one(
+                    of[k],
+                    f"it has latitude {latitude:g}, beyond 90: are longitude and latitude swapped?",
+                )
+
     def one(self, number: Any, why: str) -> None:
         self.bad[number] = True
         self.told.setdefault(int(number), why)
 
 
-def region_columns(geometries: Any, radius: Any = None, within: Any = None) -> RegionColumns:
+def region_columns(
+    geometries: Any, radius: Any = None, within: Any = None, *, geography: bool = False
+) -> RegionColumns:
     """Columns of shapely geometries, WKB, a GeoArrow column, or an array (n, 2) of centres.
 
     `radius` is for points, `within` for lines: a number, or one for each geometry, NaN where the
-    geometry is of another kind. The first that is no region is refused: an `InvalidRange`.
+    geometry is of another kind; metres with `geography`, where x is a longitude and y a latitude.
+    The first that is no region is refused: an `InvalidRange`.
     """
-    read = read_regions(geometries, radius, within)
+    read = read_regions(geometries, radius, within, geography=geography)
     for number, problem in read.problems.items():
         raise InvalidRange(f"geometry {number}: {problem}")
     return read.columns
 
 
-def read_regions(geometries: Any, radius: Any = None, within: Any = None) -> RegionsRead:
+def read_regions(
+    geometries: Any, radius: Any = None, within: Any = None, *, geography: bool = False
+) -> RegionsRead:
     """Regions as for `region_columns`, and all problems instead of a refusal of the first."""
     array = _as_array(geometries)
     count = len(array)
@@ -150,13 +230,55 @@ def read_regions(geometries: Any, radius: Any = None, within: Any = None) -> Reg
         unused = (kinds >= 0) & (kinds != kind) & ~np.isnan(lengths)
         if np.ndim(values) or not (kinds == kind).any():
             problems.add(unused, f"{name}= is for {word}s only")
+    if geography:
+        shapes = _on_earth(shapes, kinds, problems)
     columns = _columns_of(shapes, kinds, given, problems)
     if problems.told:
         order = dict(sorted(problems.told.items()))
         nothing = np.zeros(0, np.int64)
         return RegionsRead(count, order, _no_columns(), nothing, nothing)
     parts, rings = _rings(shapes, kinds)
-    return RegionsRead(count, {}, columns, parts, rings)
+    return RegionsRead(count, {}, _as_earthly(columns) if geography else columns, parts, rings)
+
+
+def _on_earth(shapes: npt.NDArray[Any], kinds: Integers, problems: _Problems) -> npt.NDArray[Any]:
+    """Shapes whose longitudes are those of points; problems where they are nowhere on Earth."""
+    if shapes.dtype != object:
+        problems.latitudes(shapes, np.arange(len(shapes)))
+        return np.stack([wrapped_all(np.ascontiguousarray(shapes[:, 0])), shapes[:, 1]], axis=1)
+    import shapely
+
+    from watchline.sql import laid_out, problem_of
+
+    shapes = shapes.copy()
+    coordinates, of = shapely.get_coordinates(shapes, return_index=True)
+    problems.latitudes(coordinates, of)
+    low, _, high, _ = shapely.bounds(shapes).T
+    far = f"the longitudes of a line must be between -{FARTHEST:g} and {FARTHEST:g}"
+    problems.add((kinds == CORRIDOR) & ((low < -FARTHEST) | (high > FARTHEST)), far)
+    # Nothing is wrong with what is narrower than half the way round.
+    wide = ~((high - low <= 180) & (low >= -180) & (high <= 180)) & np.isfinite(low + high)
+    for i in np.flatnonzero((kinds == POLYGON) & wide & ~problems.bad):
+        every = shapely.get_rings(shapely.get_parts(shapes[i]))
+        rings = [shapely.get_coordinates(ring) for ring in every]
+        crossing = None if shapely.is_valid(shapes[i]) else _crossing(shapes[i])
+        if problem := problem_of(rings):
+            problems.one(i, f"it {problem}")
+        elif crossing:
+            problems.one(i, crossing)
+        else:
+            shapes[i] = laid_out(shapes[i])
+    return shapes
+
+
+def _as_earthly(columns: RegionColumns) -> RegionColumns:
+    """Circles and corridors of degrees and metres, which were read as those of the plane."""
+    forms, begins, chains, coordinates, reach = columns
+    forms = np.where(forms == CORRIDOR, EARTH_CORRIDOR, forms)
+    centres = chains[begins[:-1][forms == CIRCLE], 0]
+    coordinates[centres, 0] = wrapped_all(np.ascontiguousarray(coordinates[centres, 0]))
+    forms = np.where(forms == CIRCLE, EARTH_CIRCLE, forms)
+    return with_vectors(RegionColumns(forms, begins, chains, coordinates, reach))
 
 
 def _no_columns() -> RegionColumns:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from watchline.index.regions.forms import CORRIDOR
+from watchline.index.regions.forms import CORRIDOR, EARTH_CORRIDOR
 from watchline.index.regions.geometries import RegionColumns, runs
 from watchline.index.table import SlotTable
-from watchline.kernels.arrays import Array, Doubles, Integers, Small
+from watchline.kernels.arrays import Array, Doubles, Integers, Mask, Small
 from watchline.kernels.buffers import longer
 
 
@@ -65,7 +65,7 @@ class Holdings:
         if self.ids.dtype != self._table.id_type:
             self.ids = self.ids.astype(self._table.id_type)
         self.ids = _put(self.ids, slots, ids)
-        corridors = columns.forms == CORRIDOR
+        corridors = _is_corridor(columns.forms)
         if corridors.any():
             self.reach = _put(self.reach, slots[corridors], columns.reach[corridors])
         return slots
@@ -93,10 +93,14 @@ class Holdings:
         coordinates = self.coordinates[runs(chains[:, 0], sizes)]
         chains[:, 0] = np.cumsum(sizes) - sizes
         reach = np.full(len(slots), np.nan)
-        corridors = forms == CORRIDOR
+        corridors = _is_corridor(forms)
         reach[corridors] = self.reach[slots[corridors]]
         ids = self._table.ids[slots]
         return ids, RegionColumns(forms, starts, chains, coordinates, reach)
+
+
+def _is_corridor(forms: Integers) -> Mask:
+    return np.asarray((forms == CORRIDOR) | (forms == EARTH_CORRIDOR))
 
 
 def _is_plain(array: Array) -> bool:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from watchline.index.regions.earth_marking import mark_earth_circle, mark_earth_segment
 from watchline.index.regions.entries import (
     AFTER,
     BEFORE,
@@ -36,11 +37,14 @@ from watchline.index.regions.entries import (
 from watchline.index.regions.forms import (
     CIRCLE,
     CORRIDOR,
+    EARTH_CIRCLE,
     POLYGON,
     SLIPS,
     crossing,
     from_segment,
+    reached,
 )
+from watchline.index.regions.marks import NO_COLUMN, Marks, own, touch, whole
 from watchline.index.regions.sheet import (
     Sheet,
     Window,
@@ -49,28 +53,10 @@ from watchline.index.regions.sheet import (
     row_bounds,
     row_of,
 )
-from watchline.kernels.arrays import Array, Bytes, Doubles, Int, Integers, Small
+from watchline.kernels.arrays import Array, Doubles, Int, Integers, Small
 from watchline.kernels.buffers import with_room
-from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.compiled import inner
 from watchline.model import SHORTEST
-
-# No column of a row.
-_NONE = 2**30
-
-
-class Marks(NamedTuple):
-    """Room for the marks of a window: by cell in rows, then by row."""
-
-    # Whether all cells of the row up to this one change their parity; or whether the cell is whole.
-    parity: Bytes
-    # The first and the last chain of each cell.
-    first: Small
-    last: Small
-    # The columns of each row that have marks.
-    west: Small
-    east: Small
-    # Whether the parity of all cells changes from this row on.
-    rows: Bytes
 
 
 class Ground(NamedTuple):
@@ -87,20 +73,6 @@ class Ground(NamedTuple):
     costs: Doubles
     # How fine the first grid is.
     bits: int
-
-
-def clean_marks(bits: int) -> Marks:
-    """Marks of a grid of 2^bits cells a side, of which none is marked."""
-    side = 1 << bits
-    cells = side * side
-    return Marks(
-        np.zeros(cells, dtype=np.uint8),
-        np.full(cells, -1, dtype=np.int32),
-        np.full(cells, -1, dtype=np.int32),
-        np.full(side, _NONE, dtype=np.int32),
-        np.full(side, -1, dtype=np.int32),
-        np.zeros(side + 1, dtype=np.uint8),
-    )
 
 
 @inner
@@ -131,6 +103,12 @@ def mark(ground: Ground, chains: Integers, words: Array, at: Int, window: Window
             chains = _mark_edges(marks, chains, coordinates, chain, sheet, window)
         elif form == CIRCLE:
             chains = _mark_circle(marks, chains, coordinates, first, sheet, window)
+        elif form == EARTH_CIRCLE:
+            chains = mark_earth_circle(marks, chains, coordinates, first, sheet, window)
+        elif form != CORRIDOR:
+            for k in range(first, end):
+                far = reach[slot]
+                chains = mark_earth_segment(marks, chains, coordinates, k, far, sheet, window)
         else:
             for k in range(first, end):
                 chains = _mark_segment(marks, chains, coordinates, k, reach[slot], sheet, window)
@@ -156,35 +134,6 @@ def _closing_edge(words: Array, at: Int) -> Int:
     while not words[at + 1] & CLOSES:
         at += 2
     return np.int64(words[at]) + (np.int64(words[at + 1]) >> COUNT) - 1
-
-
-@inner
-def _touch(marks: Marks, row: Int, column: Int) -> None:
-    marks.west[row] = min(marks.west[row], column)
-    marks.east[row] = max(marks.east[row], column)
-
-
-@inner
-def _own(
-    marks: Marks, chains: Integers, bits: Int, row: Int, column: Int, k: Int, flags: Int
-) -> Integers:
-    """Give the edge k to a cell: to its last chain if that ends here, or as a new one."""
-    cell = (row << bits) + column
-    _touch(marks, row, column)
-    last = marks.last[cell]
-    if last >= 0 and chains[last, 0] + (chains[last, 1] >> COUNT) == k:
-        chains[last, 1] = (chains[last, 1] + (1 << COUNT)) | flags
-        return chains
-    used = chains[0, 0]
-    chains = with_room(chains, used, 1)
-    chains[used, 0], chains[used, 1], chains[used, 2] = k, (1 << COUNT) | flags, -1
-    chains[0, 0] = used + 1
-    if last >= 0:
-        chains[last, 2] = used
-    else:
-        marks.first[cell] = used
-    marks.last[cell] = used
-    return chains
 
 
 # --- polygons
@@ -262,13 +211,13 @@ def _mark_edges(
             west, east = _span(coordinates, k, r, sheet, window)
             if bottom < r and west > 0:
                 marks.parity[(r << window.bits) + min(west, side) - 1] ^= 1
-                _touch(marks, r, min(west, side) - 1)
+                touch(marks, r, min(west, side) - 1)
             for column in range(max(west, 0), min(east, side - 1) + 1):
                 flags = BEFORE * (r == row and column < before)
                 flags |= AFTER * (r == next_row and column < after)
                 flags |= OPENS * (opens and r == row and opening[0] <= column <= opening[1])
                 flags |= CLOSES * (closes and r == next_row and closing[0] <= column <= closing[1])
-                chains = _own(marks, chains, window.bits, r, column, k, flags)
+                chains = own(marks, chains, window.bits, r, column, k, flags)
             if r == next_row:
                 kept = west
         row, before = next_row, kept
@@ -276,12 +225,6 @@ def _mark_edges(
 
 
 # --- circles and corridors
-
-
-@inner
-def _whole(marks: Marks, cell: Int, row: Int, column: Int) -> None:
-    marks.parity[cell] = 1
-    _touch(marks, row, column)
 
 
 @inner
@@ -314,9 +257,9 @@ def _mark_circle(
             if near_x * near_x + near_y * near_y > square:
                 continue
             if far_x * far_x + far_y * far_y <= square:
-                _whole(marks, (row << window.bits) + column, row, column)
+                whole(marks, (row << window.bits) + column, row, column)
             else:
-                chains = _own(marks, chains, window.bits, row, column, first, CIRCLE)
+                chains = own(marks, chains, window.bits, row, column, first, CIRCLE)
     return chains
 
 
@@ -340,7 +283,7 @@ def _mark_segment(
     top = row_of(sheet, window, max(ay, by) + wide)
     for row in range(max(bottom, 0), min(top, side - 1) + 1):
         low, high = row_bounds(sheet, window, row)
-        west, east = _reached(ax, ay, bx, by, low - wide, high + wide)
+        west, east = reached(ax, ay, bx, by, low - wide, high + wide)
         first = column_of(sheet, window, west - 2 * wide)
         last = column_of(sheet, window, east + 2 * wide)
         for column in range(max(first, 0), min(last, side - 1) + 1):
@@ -355,30 +298,10 @@ def _mark_segment(
                 if distance - radius > reach + slip:
                     continue
                 if distance + radius < reach - slip:
-                    _whole(marks, cell, row, column)
+                    whole(marks, cell, row, column)
                     continue
-            chains = _own(marks, chains, window.bits, row, column, k, CORRIDOR)
+            chains = own(marks, chains, window.bits, row, column, k, CORRIDOR)
     return chains
-
-
-@inner(error_model="numpy")
-def _reached(
-    ax: float, ay: float, bx: float, by: float, low: float, high: float
-) -> tuple[float, float]:
-    """Bounds of the x of a segment between two heights, to within the slips of its length."""
-    west, east = min(ax, bx), max(ax, bx)
-    if not (ay < by or by < ay):
-        return west, east
-    xl, yl, xu, yu = ax, ay, bx, by
-    if ay > by:
-        xl, yl, xu, yu = bx, by, ax, ay
-    if low > yl and low < yu:
-        at = crossing(low, xl, yl, xu, yu)
-        west, east = (at, east) if xl < xu else (west, at)
-    if high < yu and high > yl:
-        at = crossing(high, xl, yl, xu, yu)
-        west, east = (west, at) if xl < xu else (at, east)
-    return west, east
 
 
 # --- what was marked
@@ -400,7 +323,7 @@ def tell(
         west, east = marks.west[row], marks.east[row]
         if east < 0 and not base:
             continue
-        marks.west[row], marks.east[row] = _NONE, -1
+        marks.west[row], marks.east[row] = NO_COLUMN, -1
         odd = base
         for column in range(side - 1 if base else east, -1, -1):
             if column < west and not odd:
@@ -461,29 +384,3 @@ def _tell_entry(told: Integers, cell: Int, begin: Int, end: Int) -> Integers:
     told[count, 0], told[count, 1], told[count, 2], told[count, 3] = cell, begin, end, -1
     told[0, 0], told[0, 1] = count + 1, end
     return told
-
-
-# --- extents
-
-
-@kernel
-def extent_of(
-    forms: Integers, begins: Integers, chains: Integers, coordinates: Doubles, reach: Doubles
-) -> Doubles:
-    """About where each region is: x1, y1, x2, y2."""
-    extents = np.empty((len(forms), 4))
-    for i in range(len(forms)):
-        x1, y1, x2, y2 = np.inf, np.inf, -np.inf, -np.inf
-        more = 0.0
-        for c in range(begins[i], begins[i + 1]):
-            first = chains[c, 0]
-            last = first + (0 if forms[i] == CIRCLE else chains[c, 1])
-            for k in range(first, last + 1):
-                x1, x2 = min(x1, coordinates[k, 0]), max(x2, coordinates[k, 0])
-                y1, y2 = min(y1, coordinates[k, 1]), max(y2, coordinates[k, 1])
-            if forms[i] == CIRCLE:
-                more = coordinates[first + 1, 0]
-        if forms[i] == CORRIDOR:
-            more = reach[i]
-        extents[i] = np.array([x1 - more, y1 - more, x2 + more, y2 + more])
-    return extents

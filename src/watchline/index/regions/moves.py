@@ -22,6 +22,7 @@ from watchline.index.regions.entries import (
     TAG,
     entry_end,
     holds,
+    needs_vector,
 )
 from watchline.index.regions.sheet import UNIT_BITS, unit_of
 from watchline.index.regions.stabbing import (
@@ -35,6 +36,7 @@ from watchline.index.regions.stabbing import (
 from watchline.kernels.arrays import Array, Doubles, Int, Integers, Signs
 from watchline.kernels.buffers import grown
 from watchline.kernels.compiled import inner, kernel, leaf
+from watchline.kernels.earth import vector_of
 
 # Fewer regions than this at one end are compared one by one with those at the other.
 FEW = 16
@@ -128,11 +130,15 @@ def _differ_in_list(
     enters, -1 if there is no room."""
     words, coordinates, reach = tree.words, tree.coordinates, tree.reach
     place, leaving, coming = cell >> PLACE, 0, 0
+    here = there = (0.0, 0.0, 0.0)
+    known = False
     while True:
         entry = words[place]
         if entry & CUT:
-            before = holds(words, place, coordinates, reach, x1, y1)
-            if before != holds(words, place, coordinates, reach, x2, y2):
+            if not known and needs_vector(words, place):
+                here, there, known = vector_of(x1, y1), vector_of(x2, y2), True
+            before = holds(words, place, coordinates, reach, x1, y1, here)
+            if before != holds(words, place, coordinates, reach, x2, y2, there):
                 if leaving >= len(left) or coming >= len(entered):
                     return -1, -1
                 found = tree.ids[np.int64(entry) >> 2]

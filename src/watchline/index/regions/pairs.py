@@ -8,10 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from watchline.index.regions.forms import CIRCLE, POLYGON, crosses, in_circle, near_segment
+from watchline.index.regions.forms import (
+    CIRCLE,
+    CORRIDOR,
+    EARTH_CIRCLE,
+    POLYGON,
+    crosses,
+    in_circle,
+    in_earth_circle,
+    metres_across,
+    near_earth_segment,
+    near_segment,
+)
 from watchline.index.regions.geometries import RegionColumns
 from watchline.kernels.arrays import Int
 from watchline.kernels.compiled import inner
+from watchline.kernels.earth import vector_of
 
 
 @inner
@@ -21,6 +33,10 @@ def region_holds(regions: RegionColumns, number: Int, x: float, y: float) -> boo
         return False
     form, reach = regions.forms[number], regions.reach[number]
     coordinates, inside = regions.coordinates, False
+    if form == EARTH_CIRCLE:
+        first = regions.chains[regions.begins[number], 0]
+        return in_earth_circle(vector_of(x, y), coordinates, first)
+    across = 0.0 if form in (POLYGON, CIRCLE, CORRIDOR) else metres_across(y)
     for c in range(regions.begins[number], regions.begins[number + 1]):
         first = regions.chains[c, 0]
         ax, ay = coordinates[first, 0], coordinates[first, 1]
@@ -30,7 +46,10 @@ def region_holds(regions: RegionColumns, number: Int, x: float, y: float) -> boo
             bx, by = coordinates[k, 0], coordinates[k, 1]
             if form == POLYGON:
                 inside ^= crosses(x, y, ax, ay, bx, by)
-            elif near_segment(x, y, ax, ay, bx, by, reach):
+            elif form == CORRIDOR:
+                if near_segment(x, y, ax, ay, bx, by, reach):
+                    return True
+            elif near_earth_segment(x, y, across, ax, ay, bx, by, reach):
                 return True
             ax, ay = bx, by
     return inside

@@ -3,6 +3,9 @@
 Invariant (I4): the answer is the one of the fixed formulas for each region, bit for bit, whatever
 the coordinates. NaN and infinities are in no region. A refused call has changed nothing.
 
+An index on Earth has regions of longitudes and latitudes, and its lengths are metres
+(`wl.index.build_regions`). What engines give it may be of both kinds.
+
 The index keeps the vertices once, and a tree of cells whose lists refer to them (tree.py). It is
 tuned when it is built, and built again when it has doubled or most of it has gone. Cost: a point
 reads two or three cells and the edges near it; a region is inserted into the cells that its border
@@ -21,9 +24,11 @@ import numpy.typing as npt
 from watchline.errors import DuplicateQuery, InvalidRange, UnknownQuery
 from watchline.index.base import FADE, checked_ids, checked_points
 from watchline.index.regions.entries import ALIGN, MOST_REGIONS
+from watchline.index.regions.extents import extent_of
 from watchline.index.regions.geometries import RegionColumns, joined_columns, region_columns
 from watchline.index.regions.holdings import Holdings
-from watchline.index.regions.marking import Ground, Marks, clean_marks, extent_of
+from watchline.index.regions.marking import Ground
+from watchline.index.regions.marks import Marks, clean_marks
 from watchline.index.regions.moves import RegionChanges, changes_of
 from watchline.index.regions.sheet import sheet_over
 from watchline.index.regions.stabbing import CellTree, stab
@@ -44,6 +49,7 @@ from watchline.index.regions.tree import (
 )
 from watchline.index.result import Matches, search
 from watchline.kernels.arrays import Doubles, Integers, Small
+from watchline.kernels.earth import wrapped_all
 
 # The first grid has about so many cells a side for the square root of the regions, and at most so
 # many cells that are whole in a region for each vertex.
@@ -57,7 +63,8 @@ GRIDS = 3
 class RegionIndex:
     """Regions that can be searched, added and removed; made by `wl.index.build_regions`."""
 
-    def __init__(self, columns: RegionColumns, ids: Integers):
+    def __init__(self, columns: RegionColumns, ids: Integers, *, geography: bool = False):
+        self._geography = geography
         self._per_row = 0.0
         # Room to mark cells: kept while regions come and go.
         self._scratch: tuple[Marks, Small] | None = None
@@ -67,10 +74,10 @@ class RegionIndex:
 
     def stab(self, points: npt.ArrayLike) -> Matches:
         """The regions that hold each point; points are (m, 2)."""
-        return self.stab_points(checked_points(points, 2))
+        return self.stab_points(self._checked(points))
 
     def stab_points(self, points: Doubles) -> Matches:
-        """As `stab`, for float64 (m, 2), which is not checked."""
+        """As `stab`, for float64 (m, 2), which is not checked; longitudes are in [-180, 180)."""
         fill = partial(stab, self._tree())
         matches = search(fill, (points,), self._held.ids.dtype, self._per_row)
         self._per_row = max(FADE * self._per_row, len(matches) / max(1, len(points)))
@@ -81,7 +88,7 @@ class RegionIndex:
 
         A point that is NaN is nowhere: a move from there enters all that hold the new point.
         """
-        before, after = checked_points(old, 2), checked_points(new, 2)
+        before, after = self._checked(old), self._checked(new)
         if len(before) != len(after):
             raise InvalidRange(f"there are {len(before)} old points and {len(after)} new ones")
         return self.changes_of_points(before, after)
@@ -94,7 +101,8 @@ class RegionIndex:
         self, ids: npt.ArrayLike, geometries: Any, *, radius: Any = None, within: Any = None
     ) -> None:
         """More regions, given as to `wl.index.build_regions`."""
-        self._insert(checked_ids(ids), region_columns(geometries, radius, within))
+        columns = region_columns(geometries, radius, within, geography=self._geography)
+        self._insert(checked_ids(ids), columns)
 
     def remove(self, ids: npt.ArrayLike) -> None:
         gone = checked_ids(ids)
@@ -128,6 +136,20 @@ class RegionIndex:
     def __getstate__(self) -> dict[str, Any]:
         """Arrays alone are large, so that processes can map what one of them has built."""
         return self.__dict__ | {"_scratch": None}
+
+    def _checked(self, points: npt.ArrayLike) -> Doubles:
+        """Points as searches take them: on Earth with longitudes in [-180, 180)."""
+        checked = checked_points(points, 2)
+        if not self._geography:
+            return checked
+        beyond = (np.abs(checked[:, 1]) > 90) & np.isfinite(checked[:, 1])
+        if beyond.any():
+            latitude = checked[np.argmax(beyond), 1]
+            raise InvalidRange(
+                f"a point has latitude {latitude:g}, beyond 90: are longitude and latitude swapped?"
+            )
+        longitudes = wrapped_all(np.ascontiguousarray(checked[:, 0]))
+        return np.stack([longitudes, checked[:, 1]], axis=1)
 
     # --- the tree
 
@@ -230,10 +252,15 @@ def _root_bits(extents: Doubles, vertices: int) -> int:
 
 
 def build_regions(
-    geometries: Any, ids: npt.ArrayLike | None = None, *, radius: Any = None, within: Any = None
+    geometries: Any,
+    ids: npt.ArrayLike | None = None,
+    *,
+    radius: Any = None,
+    within: Any = None,
+    geography: bool = False,
 ) -> RegionIndex:
     """See `watchline.index.build_regions`."""
-    columns = region_columns(geometries, radius, within)
+    columns = region_columns(geometries, radius, within, geography=geography)
     numbers = np.arange(len(columns)) if ids is None else checked_ids(ids)
     _check_count(numbers, columns)
-    return RegionIndex(columns, numbers)
+    return RegionIndex(columns, numbers, geography=geography)

@@ -27,10 +27,12 @@ from watchline.index.regions.entries import (
     TAG,
     entry_end,
     holds,
+    needs_vector,
 )
 from watchline.index.regions.sheet import UNIT_BITS, Sheet, unit_of
 from watchline.kernels.arrays import Array, Doubles, Int, Integers
 from watchline.kernels.compiled import inner, kernel, leaf
+from watchline.kernels.earth import vector_of
 from watchline.kernels.simd import prefetch
 
 # Rows whose memory is fetched ahead together, and from how many words on that is worth it;
@@ -88,11 +90,13 @@ def _write_list(
 ) -> Int:  # fmt: skip
     """Write the regions of a list that hold (x, y), with or without those that hold the whole
     cell; the next place, -1 if there is no room."""
-    place = cell >> PLACE
+    place, vector, known = cell >> PLACE, (0.0, 0.0, 0.0), False
     while True:
         entry = words[place]
         cut = (entry & CUT) != 0
-        if (cut and holds(words, place, coordinates, reach, x, y)) or (wholes and not cut):
+        if cut and not known and needs_vector(words, place):
+            vector, known = vector_of(x, y), True
+        if (cut and holds(words, place, coordinates, reach, x, y, vector)) or (wholes and not cut):
             if at >= len(found):
                 return -1
             found[at] = ids[np.int64(entry) >> 2]

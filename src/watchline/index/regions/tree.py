@@ -17,6 +17,8 @@ is half of all.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from watchline.index.regions.entries import (
@@ -41,12 +43,19 @@ from watchline.index.regions.entries import (
     TAG,
     entry_end,
 )
-from watchline.index.regions.forms import CIRCLE, CORRIDOR, POLYGON
+from watchline.index.regions.forms import (
+    CIRCLE,
+    CORRIDOR,
+    EARTH_CIRCLE,
+    EARTH_CORRIDOR,
+    POLYGON,
+)
 from watchline.index.regions.marking import Ground, mark, tell
 from watchline.index.regions.sheet import UNIT_BITS, Window
-from watchline.kernels.arrays import Array, Int, Integers, Small
+from watchline.kernels.arrays import Array, Doubles, Int, Integers, Small
 from watchline.kernels.buffers import with_room
 from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.earth import DEGREE_METRES, RADIUS
 
 # Places of the counters of the words: in use, and of lists that have moved.
 USED, WASTED, FULL, REMOVING = 0, 1, 2, 3
@@ -268,16 +277,18 @@ def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window
         elif np.int64(stack[begin + 2]) & FORM == CORRIDOR:
             # The border is as far from the line.
             reach = ground.reach[np.int64(stack[begin]) >> 2]
+        elif np.int64(stack[begin + 2]) & FORM == EARTH_CORRIDOR:
+            reach = ground.reach[np.int64(stack[begin]) >> 2] / DEGREE_METRES
         else:
             reach = 0.0
         for at in range(begin + 1, after, 2):
             first, info = np.int64(stack[at]), np.int64(stack[at + 1])
-            if info & FORM == CIRCLE:
+            if info & FORM == CIRCLE or info & FORM == EARTH_CIRCLE:
                 edges += 1
-                radius = coordinates[first + 1, 0]
-                length += min(3 * radius / wide, 1.5) + min(3 * radius / high, 1.5)
+                aside, above = _radii(coordinates, first, info & FORM)
+                length += min(3 * aside / wide, 1.5) + min(3 * above / high, 1.5)
                 cuts += 1
-                share += 1.0 / max(1.0, radius / wide, radius / high)
+                share += 1.0 / max(1.0, aside / wide, above / high)
                 continue
             edges += info >> COUNT
             cuts += at == begin + 1
@@ -302,6 +313,17 @@ def _bits_for(stack: Array, begin: Int, end: Int, ground: Ground, window: Window
         if cost < least and memory <= MOST_SPENT * share:
             best, least = bits, cost
     return best
+
+
+@inner(error_model="numpy")
+def _radii(coordinates: Doubles, first: Int, form: Int) -> tuple[float, float]:
+    """How far a circle goes to the side and up, about."""
+    radius = coordinates[first + 1, 0]
+    if form == CIRCLE:
+        return radius, radius
+    above = radius / DEGREE_METRES
+    x, y = coordinates[first + 2, 0], coordinates[first + 2, 1]
+    return min(above * RADIUS / math.sqrt(x * x + y * y), 180.0), above
 
 
 # --- lists

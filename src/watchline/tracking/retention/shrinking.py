@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watchline.index import CIRCLE, RegionColumns
-from watchline.kernels.arrays import Doubles
+from watchline.index import CIRCLE, EARTH_CIRCLE, RegionColumns, with_radii
+from watchline.kernels.arrays import Doubles, Mask
 from watchline.matching import Part, Plan, RegionPart
 from watchline.model import Stream
 from watchline.tracking.plan import ChangePlan
@@ -116,7 +116,7 @@ def _shrunk_part(part: Part, side: Doubles, stream: Stream) -> Part:
     the box around it shrinks, and it stays; of a circle the radius shrinks."""
     if isinstance(part, RegionPart):
         part = replace(part, regions=_shrunk_circles(part.regions, side))
-        if (side[part.regions.forms != CIRCLE] == 1).all():
+        if (side[~_are_circles(part.regions)] == 1).all():
             return part
         around = part.around()
         part = replace(part, whole=False, axes=around.axes, lo=around.lo, hi=around.hi)
@@ -126,6 +126,9 @@ def _shrunk_part(part: Part, side: Doubles, stream: Stream) -> Part:
     axes = [names.index(name) for name in stream.point]
     lo, hi = part.lo.copy(), part.hi.copy()
     bounded = np.isfinite(lo[axes]).all(axis=0) & np.isfinite(hi[axes]).all(axis=0)
+    if stream.geography:
+        # What goes across the antimeridian, or all the way round, has no middle to shrink about.
+        bounded &= hi[axes[0]] - lo[axes[0]] < 360
     for d in axes:
         low, high = (np.where(bounded, ends[d], 0.0) for ends in (lo, hi))
         middle, half = low / 2 + high / 2, (high / 2 - low / 2) * side
@@ -137,14 +140,13 @@ def _shrunk_part(part: Part, side: Doubles, stream: Stream) -> Part:
 
 def _shrunk_circles(regions: RegionColumns, side: Doubles) -> RegionColumns:
     """Circles with smaller radii; other regions stay as they are."""
-    circles = regions.forms == CIRCLE
+    circles = _are_circles(regions)
     if (side[circles] == 1).all():
         return regions
-    coordinates = regions.coordinates.copy()
-    places = regions.chains[regions.begins[:-1], 0][circles] + 1
-    radius = coordinates[places, 0]
+    radius = regions.coordinates[regions.chains[regions.begins[:-1], 0][circles] + 1, 0]
     smaller = radius * side[circles]
-    coordinates[places, 0] = np.where(smaller > 0, smaller, radius)
-    # Its length is that of the regions, so a copy by `_replace` is refused.
-    forms, begins, chains, _, reach = regions
-    return RegionColumns(forms, begins, chains, coordinates, reach)
+    return with_radii(regions, circles, np.where(smaller > 0, smaller, radius))
+
+
+def _are_circles(regions: RegionColumns) -> Mask:
+    return np.asarray((regions.forms == CIRCLE) | (regions.forms == EARTH_CIRCLE))
