@@ -1,17 +1,19 @@
 """`make demo`: a city of 5,000 vehicles on Spark, and 2,300 standing queries about them.
 
-Taxis, cars, buses and trucks drive on the roads of a town and report every five seconds. Each tick
-is a Parquet file; Spark Structured Streaming reads them, and `wl.changes` tells who enters and
-leaves fences, convoys that move with a vehicle, and the five nearest taxis of those who look for
-one. Queries come and go while it runs; a second terminal may add some (README). In the end the
-changes are replayed and compared with brute force, and there is a map.
+Taxis, cars, buses and trucks drive on the roads of a town and report every five seconds; where the
+real fixes of the taxis of San Francisco lie beside the project, these drive instead. Places are
+longitudes and latitudes, and queries count metres. Each tick is a Parquet file; Spark Structured
+Streaming reads them, and `wl.changes` tells who enters and leaves fences, convoys that move with a
+vehicle, and the five nearest taxis of those who look for one. Queries come and go while it runs; a
+second terminal may add some (README). In the end the changes are replayed and compared with brute
+force, and there is a map.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +22,9 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 import watchline as wl
-from examples import live, maps, standing, truth
+from examples import cabs, live, maps, standing, truth
 from examples.board import Board
+from examples.land import Land, around
 from examples.standing import Ask
 from watchline import roads
 from watchline.simulate.network import KMH
@@ -44,6 +47,8 @@ FIRST = (
     "driving through the town, then on Spark: about a minute;"
     " the first run compiles kernels, for another minute"
 )
+# The middle of the made-up town.
+MIDDLE = (-122.44, 37.76)
 BOXES, TRUCK_BOXES, CIRCLES, POLYGONS = 1_400, 400, 100, 100
 CONVOYS, CUSTOMERS, RANKS = 200, 60, 40
 
@@ -65,13 +70,17 @@ FULL, SMALL = Size(5_000, 72), Size(400, 30)
 class City:
     """The roads, where every vehicle is at each tick, and the files that Spark reads."""
 
-    def __init__(self, traffic: roads.Traffic, folder: Path):
+    def __init__(self, traffic: Traffic, folder: Path, land: Land | None = None):
         self._folder, self._rng = folder, np.random.default_rng(SEED)
-        self.network, self.ticks = traffic.network, list(traffic)
+        self.network, self.ticks, self.land = traffic.network, list(traffic), land
+        # Where people ask about: crossings, or where cabs were.
+        roads_ = np.stack([self.network.x, self.network.y], axis=1)
+        self.shapes = [] if isinstance(traffic, roads.Traffic) else traffic.neighbourhoods()
+        self._spots = roads_ if isinstance(traffic, roads.Traffic) else traffic.spots
         first = self.ticks[0]
         kinds = zip(first["id"].to_pylist(), first["kind"].to_pylist(), strict=True)
         # Those of the first tick by their names.
-        self.names = {vehicle: f"{kind} {vehicle}" for vehicle, kind in kinds}
+        self.names = {vehicle: f"{kind.split()[-1]} {vehicle}" for vehicle, kind in kinds}
         stay = set(first["id"].to_pylist()) & set(self.ticks[-1]["id"].to_pylist())
         self.stayers = sorted(stay)
 
@@ -90,7 +99,7 @@ class City:
     def _broken(self, tick: int) -> pa.Table:
         """A few vehicles report once more, without a place: such rows are rejected."""
         some = self._some_rows(tick, 3)
-        return some.set_column(1, "x", pa.array(np.full(3, np.nan)))
+        return some.set_column(1, some.column_names[1], pa.array(np.full(3, np.nan)))
 
     def _delayed(self, tick: int) -> pa.Table:
         """A few rows come again, two ticks late."""
@@ -101,52 +110,74 @@ class City:
         return rows.take(pa.array(self._rng.integers(0, rows.num_rows, count)))
 
     def places(self, count: int, rng: np.random.Generator) -> standing.Places:
-        """Places beside roads."""
-        nodes = rng.integers(0, len(self.network.x), count)
-        places = np.stack([self.network.x[nodes], self.network.y[nodes]], axis=1)
+        """Places beside roads, in units of the map."""
+        places = self._spots[rng.integers(0, len(self._spots), count)]
+        if self.land:
+            places = self.land.units(places)
         return places + rng.normal(0, 0.01, (count, 2))
 
     def some(self, count: int, rng: np.random.Generator, kind: str = "") -> dict[int, str]:
         """Some vehicles of the first tick by name, of one kind or of all."""
-        those = [vehicle for vehicle, name in self.names.items() if name.startswith(kind)]
+        those = [vehicle for vehicle, name in self.names.items() if kind in name]
         drawn = rng.choice(those, count, replace=False).tolist()
         return {vehicle: self.names[vehicle] for vehicle in drawn}
 
     def traveller(self) -> int:
         """A car that stays, comes far, and ends in the middle of the town."""
-        cars = [vehicle for vehicle in self.stayers if self.names[vehicle].startswith("car")]
+        kind = self.land.looking if self.land else "car"
+        cars = [vehicle for vehicle in self.stayers if kind in self.names[vehicle]]
         shown = self.ticks[-maps.LAST :]
         begin, end = (_places(rows, cars) for rows in (shown[0], shown[-1]))
+        middle, quarter = np.array([[0.5], [0.5]]), np.array([[0.25], [0.25]])
+        if self.land:
+            begin, end = self.land.units(begin.T).T, self.land.units(end.T).T
+            middle, quarter = (np.array([self.land.extent]).T * part for part in (0.5, 0.25))
         far = np.hypot(*(end - begin))
-        central = (np.abs(end - 0.5) < 0.25).all(axis=0)
+        central = (np.abs(end - middle) < quarter).all(axis=0)
         return cars[int(np.argmax(np.where(central, far, -1.0)))]
 
 
 def traffic(network: roads.Network, size: Size = FULL) -> roads.Traffic:
-    return roads.traffic(
-        network, *size, kinds=KINDS, interval=INTERVAL, phases=5, unit=True, seed=SEED
-    )
+    return roads.traffic(network, *size, kinds=KINDS, interval=INTERVAL, phases=5, seed=SEED)
+
+
+Traffic = Union[roads.Traffic, cabs.SanFrancisco]
+
+
+def city_of(network: roads.Network | None, size: Size, folder: Path) -> City:
+    """Of these roads; without any, the real town if its data is there, else the made-up one."""
+    if network is None and cabs.are_there():
+        town = cabs.SanFrancisco(size.ticks)
+        return City(town, folder, town.land)
+    drawn = made_up() if network is None else network
+    return City(traffic(drawn, size), folder, around(drawn))
+
+
+def made_up() -> roads.Network:
+    return read_network(None).placed(*MIDDLE)
 
 
 def _places(rows: pa.Table, vehicles: list[int]) -> standing.Places:
     """x and y of these vehicles, as two rows."""
     at = pc.index_in(pa.array(vehicles), value_set=rows["id"].combine_chunks())
-    return np.stack([rows[name].take(at).to_numpy() for name in ("x", "y")])
+    return np.stack([rows[name].take(at).to_numpy() for name in rows.column_names[1:3]])
 
 
 def all_asks(city: City, traveller: int, size: Size = FULL) -> list[Ask]:
-    rng, part = np.random.default_rng(SEED), size.part
-    names = city.some(part(CUSTOMERS) - 1, rng, "car")
+    rng, part, land = np.random.default_rng(SEED), size.part, city.land
+    assert land
+    names = city.some(part(CUSTOMERS) - 1, rng, land.looking)
     names[traveller] = city.names[traveller]
-    return [
+    asks = [
         *standing.boxes(city.places(part(BOXES), rng), rng),
-        *standing.boxes(city.places(part(TRUCK_BOXES), rng), rng, "truck"),
+        *standing.boxes(city.places(part(TRUCK_BOXES), rng), rng, land.heavy),
         *standing.circles(city.places(part(CIRCLES), rng), rng),
-        *standing.polygons(city.places(part(POLYGONS), rng), rng),
+        *([] if city.shapes else standing.polygons(city.places(part(POLYGONS), rng), rng)),
         *standing.convoys(city.some(part(CONVOYS), rng), rng),
-        *standing.customers(names),
-        *standing.ranks(city.places(part(RANKS), rng)),
+        *standing.customers(names, land.wanted),
+        *standing.ranks(city.places(part(RANKS), rng), land.wanted),
     ]
+    return [*map(land.ask, asks), *city.shapes]
 
 
 class Visitors:
@@ -165,10 +196,13 @@ class Visitors:
 
     def _register(self, tick: int) -> str:
         ((x, y),) = self._city.places(1, self._rng).tolist()
-        ask = Ask(f"district{tick}", "circle", (x, y, 0.1), "truck", name=f"district {tick}")
+        land = self._city.land
+        assert land
+        name = f"district {tick}"
+        ask = land.ask(Ask(f"district{tick}", "circle", (x, y, 0.1), land.heavy, name=name))
         self._catalog.execute(ask.statement)
         self._asks[ask.id] = ask
-        return f"registered: {ask.id}, trucks within a kilometre of a place"
+        return f"registered: {ask.id}, {land.heavy}s within a kilometre of a place"
 
     def _drop(self, tick: int) -> str:
         sort = "convoy" if tick // 5 % 4 == 1 else "fence"
@@ -182,7 +216,7 @@ class Visitors:
         ask = old._replace(numbers=(3,))
         self._catalog.execute(ask.statement)
         self._asks[ask.id] = ask
-        return f"replaced: {ask.id}, now the three nearest taxis of {ask.name}"
+        return f"replaced: {ask.id}, now the three nearest {ask.kind}s of {ask.name}"
 
     def _any(self, sort: str) -> Ask:
         those = [ask for ask in self._asks.values() if ask.id.startswith(sort)]
@@ -211,7 +245,8 @@ def drive(city: City, visitors: Visitors, stream: live.Stream, board: Board) -> 
 
 def verify(city: City, asks: dict[str, Ask], changes: pa.Table, console: Console) -> truth.Answers:
     answers = truth.replay(changes)
-    fleet = truth.last_positions(city.ticks, standing.TIMEOUT)
+    assert city.land
+    fleet = truth.last_positions(city.ticks, city.land.timeout)
     total = truth.check(asks.values(), answers, fleet)
     console.print(
         f"{changes.num_rows:,} changes, replayed, give the answers of brute force over"
@@ -221,30 +256,33 @@ def verify(city: City, asks: dict[str, Ask], changes: pa.Table, console: Console
     return answers
 
 
-def hint(folder: Path, vehicle: int) -> str:
+def hint(folder: Path, vehicle: int, wanted: str = "taxi") -> str:
     """What to type into a second terminal."""
     return (
         f".venv/bin/watchline --catalog {os.path.relpath(folder)}/catalog query add mine \\\n"
-        f"    \"SELECT * FROM cars WHERE kind = 'taxi' INSIDE CIRCLE ('M', {vehicle}, 0.05)\""
+        f"    \"SELECT * FROM cars WHERE kind = '{wanted}'"
+        f" INSIDE CIRCLE ('M', {vehicle}, 500 METERS)\""
     )
 
 
-def run(folder: Path, network: roads.Network, size: Size, console: Console) -> None:
+def run(folder: Path, network: roads.Network | None, size: Size, console: Console) -> None:
     say = live.clock(console)
     say(FIRST)
     (folder / "in").mkdir(parents=True)
-    city = City(traffic(network, size), folder / "in")
+    city = city_of(network, size, folder / "in")
+    assert city.land
     traveller = city.traveller()
     asks = {ask.id: ask for ask in all_asks(city, traveller, size)}
     catalog = wl.Catalog(folder / "catalog")
-    catalog.execute(standing.STREAM)
+    catalog.execute(city.land.stream)
     standing.register(catalog, list(asks.values()))
-    say(f"{size.vehicles:,} vehicles, {len(asks):,} queries; starting Spark")
+    say(f"{len(city.names):,} vehicles, {len(asks):,} queries; starting Spark")
     rows = pa.concat_tables(city.ticks[:2])
     spark = live.spark_for(catalog, "cars", rows, f"local[{SHARDS}]", console)
     stream = live.start(spark, catalog, folder, SHARDS)
-    say("running; add a query from a second terminal, the taxis around a car wherever it drives:\n")
-    console.print(hint(folder, traveller) + "\n", highlight=False, soft_wrap=True)
+    say("running; add a query from a second terminal, what is around one that drives:\n")
+    command = hint(folder, traveller, city.land.wanted)
+    console.print(command + "\n", highlight=False, soft_wrap=True)
     board = Board(console, asks, size.ticks)
     visitors = Visitors(catalog, asks, city, f"taxis{traveller}")
     with board.shown():
@@ -253,18 +291,29 @@ def run(folder: Path, network: roads.Network, size: Size, console: Console) -> N
     spark.stop()
     changes = stream.changes()
     answers = verify(city, asks, changes, console)
-    scene = maps.Scene(city.network, city.ticks, asks, answers, changes, traveller)
+    scene = maps.Scene(city.network, city.ticks, asks, answers, changes, traveller, city.land)
     maps.still(scene, Path("demo.png"))
     say(f"the map is in {Path('demo.png').absolute()}")
     maps.animation(scene, Path("demo.gif"))
-    say(f"{city.names[traveller]} and its nearest taxis are in {Path('demo.gif').absolute()}")
+    who = f"{city.names[traveller]} and its nearest {city.land.wanted}s"
+    say(f"{who} are in {Path('demo.gif').absolute()}")
 
 
 def read_network(paths: list[str] | None) -> roads.Network:
     if not paths:
         return roads.town(blocks=24, seed=SEED)
     nodes, edges = (pq.read_table(path) for path in paths)
+    if "lon" in nodes.column_names:
+        return roads.Network.of(nodes, edges, geography=True)
     return roads.Network.of(nodes, edges)
+
+
+def given_network(paths: list[str] | None) -> roads.Network | None:
+    """Roads on Earth that somebody names."""
+    if not paths:
+        return None
+    network = read_network(paths)
+    return network if network.geography else network.placed(*MIDDLE)
 
 
 def main() -> None:
@@ -274,7 +323,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     with live.folder() as folder:
-        run(folder, read_network(given.network), SMALL if given.small else FULL, Console())
+        run(folder, given_network(given.network), SMALL if given.small else FULL, Console())
 
 
 if __name__ == "__main__":

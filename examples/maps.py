@@ -17,17 +17,24 @@ from matplotlib import pyplot
 from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle, Polygon, Rectangle
+from matplotlib.patches import Ellipse, Polygon, Rectangle
 
+from examples.land import UNIT, Land
 from examples.standing import Ask
 from examples.truth import Answers
 from watchline.simulate import Network
 
-COLOURS = {"car": "#8a93a0", "taxi": "#f0a800", "truck": "#b3402a", "bus": "#2f78b7"}
+COLOURS = {
+    "car": "#8a93a0", "taxi": "#f0a800", "truck": "#b3402a", "bus": "#2f78b7",
+    "hired cab": "#8a93a0", "free cab": "#f0a800",
+}  # fmt: skip
 PAPER, STREET, MAIN, INK = "#fbfaf7", "#d3cec3", "#b3ac9d", "#2a2f36"
 CUSTOMER, CONVOY = "#7a2fb0", "#16805a"
 FENCES = 260
-LAST, WINDOW = 60, 0.08
+# Ticks in which a vehicle reports at least once.
+SEEN = 4
+# Ticks that the animation shows, and metres from its middle to its sides.
+LAST, WINDOW = 60, 800.0
 
 # Where each vehicle is, and its kind.
 Place = tuple[float, float, str]
@@ -43,10 +50,13 @@ class Scene(NamedTuple):
     answers: Answers
     changes: pa.Table
     customer: int
+    land: Land
 
     def where(self, tick: int = -1) -> Places:
-        rows = self.ticks[tick]
-        columns = (rows[name].to_pylist() for name in ("id", "x", "y", "kind"))
+        """Where each was seen last, as far as it is not silent for too long."""
+        end = tick % len(self.ticks) + 1
+        rows = pa.concat_tables(self.ticks[max(0, end - SEEN) : end])
+        columns = (rows[name].to_pylist() for name in ("id", "lon", "lat", "kind"))
         return {vehicle: (x, y, kind) for vehicle, x, y, kind in zip(*columns, strict=True)}
 
 
@@ -68,10 +78,17 @@ def still(scene: Scene, path: Path) -> None:
         _convoy(axes, scene, places, chosen, size)
     for axes, size in ((city, 10), (near, 34)):
         _customer(axes, scene, places, size)
-    city.set(xlim=(-0.005, 1.005), ylim=(-0.005, 1.005))
-    _look_at(near, places[scene.customer], _reach(scene, places))
-    _look_at(convoy, places[chosen.focal or 0], 0.9 * chosen.numbers[0])
-    title(near, f"{places[scene.customer][2]} {scene.customer} and its five nearest taxis", 11)
+    land = scene.land
+    (wide, high), edge = land.degrees(UNIT), 0.01
+    (right, top), (left, low) = land.extent, (land.west, land.south)
+    city.set(
+        xlim=(left - edge * wide, left + (right + edge) * wide),
+        ylim=(low - edge * high, low + (top + edge) * high),
+    )
+    _look_at(near, land, places[scene.customer], _reach(scene, places))
+    _look_at(convoy, land, places[chosen.focal or 0], 0.9 * max(chosen.numbers))
+    who = f"{places[scene.customer][2]} {scene.customer}"
+    title(near, f"{who} and its five nearest {land.wanted}s", 11)
     members = len(scene.answers.get(chosen.id, ()))
     title(convoy, f"{chosen.name} and the {members} vehicles in its convoy box", 11)
     title(
@@ -80,14 +97,16 @@ def still(scene: Scene, path: Path) -> None:
         f" {scene.changes.num_rows:,} changes",
         14,
     )
-    _legend(figure, shades)
+    _legend(figure, shades, land.wanted)
     figure.savefig(path, dpi=100, facecolor=PAPER)
     pyplot.close(figure)
 
 
 def paper(axes: Any, network: Network) -> None:
     """The roads, and nothing else that draws the eye."""
-    axes.set(xticks=[], yticks=[], aspect="equal", facecolor=PAPER)
+    # A degree of longitude is shorter than one of latitude.
+    tall = 1 / np.cos(np.radians(float(network.y.mean()))) if network.geography else 1.0
+    axes.set(xticks=[], yticks=[], aspect=tall, facecolor=PAPER)
     for spine in axes.spines.values():
         spine.set_color(MAIN)
     _roads(axes, network)
@@ -108,6 +127,7 @@ def _roads(axes: Any, network: Network) -> None:
 def _vehicles(axes: Any, places: Places, size: float) -> None:
     for kind, colour in COLOURS.items():
         some = np.array([(x, y) for x, y, other in places.values() if other == kind])
+        some = some.reshape(-1, 2)
         axes.scatter(*some.T, s=size, color=colour, linewidths=0, zorder=3)
 
 
@@ -116,7 +136,9 @@ def _fences(axes: Any, scene: Scene) -> Any:
     still = [ask for ask in scene.asks.values() if ask.focal is None]
     fences = [ask for ask in still if ask.form != "nearest" and not ask.id.startswith("district")]
     some = [fences[i] for i in np.linspace(0, len(fences) - 1, FENCES).astype(int)]
-    shades = PatchCollection([_patch(ask) for ask in some], cmap="YlGnBu", alpha=0.55, zorder=2)
+    shades = PatchCollection(
+        [_patch(ask, scene.land) for ask in some], cmap="YlGnBu", alpha=0.55, zorder=2
+    )
     shades.set_array(np.array([len(scene.answers.get(ask.id, ())) for ask in some]))
     shades.set_clim(0, 25)
     shades.set_edgecolor("#5b7f8c")
@@ -125,10 +147,12 @@ def _fences(axes: Any, scene: Scene) -> Any:
     return shades
 
 
-def _patch(ask: Ask) -> Any:
+def _patch(ask: Ask, land: Land) -> Any:
     numbers = ask.numbers
+    if ask.rings:
+        return Polygon(np.array(max(ask.rings, key=len)))
     if ask.form == "circle":
-        return Circle(numbers[:2], numbers[2])
+        return Ellipse(numbers[:2], *(2 * side for side in land.degrees(numbers[2])))
     if ask.form == "polygon":
         return Polygon(np.array(numbers).reshape(-1, 2))
     x1, y1, x2, y2 = numbers
@@ -142,9 +166,9 @@ def _taxis(scene: Scene, places: Places) -> Any:
 
 
 def _reach(scene: Scene, places: Places) -> float:
-    """Half the side of a view that has the customer in its middle and all its taxis."""
-    gaps = np.abs(_taxis(scene, places) - places[scene.customer][:2])
-    return max(0.02, 1.25 * float(gaps.max(initial=0.0)))
+    """Half the side, in metres, of a view with the customer in its middle and all its taxis."""
+    gaps = np.abs(_taxis(scene, places) - places[scene.customer][:2]) / scene.land.degrees(1.0)
+    return max(200.0, 1.25 * float(gaps.max(initial=0.0)))
 
 
 def _customer(axes: Any, scene: Scene, places: Places, size: float) -> None:
@@ -164,7 +188,7 @@ def _typical(scene: Scene, places: Places) -> Ask:
 
 def _convoy(axes: Any, scene: Scene, places: Places, ask: Ask, size: float) -> None:
     x, y, _ = places[ask.focal or 0]
-    width, height = ask.numbers
+    width, height = (scene.land.degrees(size)[i] for i, size in enumerate(ask.numbers))
     corner = (x - width / 2, y - height / 2)
     look = {"edgecolor": CONVOY, "linewidth": 1.8, "zorder": 4}
     axes.add_patch(Rectangle(corner, width, height, fill=False, **look))
@@ -178,15 +202,17 @@ def _rings(axes: Any, places: Any, size: float, colour: str) -> None:
     axes.scatter(*places.T, s=2.2 * size, **look)
 
 
-def _look_at(axes: Any, place: Place, half: float) -> None:
-    x, y, _ = place
-    axes.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
+def _look_at(axes: Any, land: Land, place: Place, half: float) -> None:
+    """So many metres to each side of a place."""
+    (x, y, _), (wide, high) = place, land.degrees(half)
+    axes.set(xlim=(x - wide, x + wide), ylim=(y - high, y + high))
 
 
-def _legend(figure: Any, shades: Any) -> None:
-    dots = [dot("o", colour, kind) for kind, colour in COLOURS.items()]
+def _legend(figure: Any, shades: Any, wanted: str) -> None:
+    kinds = [kind for kind in COLOURS if ("cab" in kind) == ("cab" in wanted)]
+    dots = [dot("o", COLOURS[kind], kind) for kind in kinds]
     others = [
-        dot("*", CUSTOMER, "a customer, its taxis"),
+        dot("*", CUSTOMER, f"one that looks for {wanted}s"),
         dot("D", CONVOY, "a convoy, its box"),
     ]
     look = {"frameon": False, "fontsize": 10, "labelcolor": INK, "columnspacing": 1.4}
@@ -217,6 +243,7 @@ def animation(scene: Scene, path: Path) -> None:
     rings = axes.scatter([], [], s=60, facecolors="none", edgecolors=CUSTOMER, zorder=4)
     star = axes.scatter([], [], s=110, marker="*", color=CUSTOMER, zorder=5)
     frames = list(_frames(scene))
+    wide, high = scene.land.degrees(WINDOW)
 
     def draw(number: int) -> None:
         places, taxis = frames[number]
@@ -224,7 +251,7 @@ def animation(scene: Scene, path: Path) -> None:
         near = [
             (px, py, COLOURS[k])
             for px, py, k in places.values()
-            if abs(px - x) < WINDOW and abs(py - y) < WINDOW
+            if abs(px - x) < wide and abs(py - y) < high
         ]
         dots.set_offsets([(px, py) for px, py, _ in near])
         dots.set_color([colour for *_, colour in near])
@@ -232,9 +259,11 @@ def animation(scene: Scene, path: Path) -> None:
         lines.set_segments([((x, y), end) for end in ends])
         rings.set_offsets(np.array(ends).reshape(-1, 2))
         star.set_offsets([(x, y)])
-        _look_at(axes, places[scene.customer], WINDOW)
+        _look_at(axes, scene.land, places[scene.customer], WINDOW)
         axes.set_title(
-            f"{kind} {scene.customer} and its {len(taxis)} nearest taxis", fontsize=10, color=INK
+            f"{kind} {scene.customer} and its {len(taxis)} nearest {scene.land.wanted}s",
+            fontsize=10,
+            color=INK,
         )
 
     made = FuncAnimation(figure, draw, frames=len(frames))

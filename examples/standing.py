@@ -30,6 +30,8 @@ class Ask(NamedTuple):
     circle   x, y, r; with a focal object r
     polygon  x, y of each corner
     nearest  k, x, y; with a focal object k
+
+    On Earth x is a longitude and y a latitude, and lengths are metres.
     """
 
     id: str
@@ -42,6 +44,9 @@ class Ask(NamedTuple):
     name: str = ""
     # The least part of its answer that it demands when load is shed.
     accuracy: float | None = None
+    # A polygon of several rings, and as GeoJSON; it has no numbers.
+    rings: tuple[tuple[tuple[float, float], ...], ...] = ()
+    text: str = ""
 
     @property
     def statement(self) -> str:
@@ -52,6 +57,8 @@ class Ask(NamedTuple):
 
     @property
     def _clause(self) -> str:
+        if self.text:
+            return f"INSIDE POLYGON '{self.text}'"
         if self.form == "polygon":
             corners = [*self.numbers, *self.numbers[:2]]
             pairs = zip(corners[::2], corners[1::2], strict=True)
@@ -96,7 +103,13 @@ def boxes(places: Places, rng: np.random.Generator, kind: str | None = None) -> 
     corners = np.concatenate([places - half, places + half], axis=1)
     who = f"{kind} " if kind else ""
     return [
-        Ask(f"{kind or ''}fence{i}", "box", tuple(c), kind, name=f"{who}fence {i}")
+        Ask(
+            f"{(kind or '').split(' ')[0]}fence{i}",
+            "box",
+            tuple(c),
+            kind,
+            name=f"{who}fence {i}",
+        )
         for i, c in enumerate(corners.tolist())
     ]
 
@@ -133,17 +146,17 @@ def convoys(names: dict[int, str], rng: np.random.Generator) -> list[Ask]:
     return made
 
 
-def customers(names: dict[int, str]) -> list[Ask]:
+def customers(names: dict[int, str], wanted: str = "taxi") -> list[Ask]:
     """The five taxis nearest to each of these vehicles."""
     return [
-        Ask(f"taxis{focal}", "nearest", (5,), "taxi", focal, name) for focal, name in names.items()
+        Ask(f"taxis{focal}", "nearest", (5,), wanted, focal, name) for focal, name in names.items()
     ]
 
 
-def ranks(places: Places) -> list[Ask]:
+def ranks(places: Places, wanted: str = "taxi") -> list[Ask]:
     """The five taxis nearest to each of these places."""
     return [
-        Ask(f"rank{i}", "nearest", (5, x, y), "taxi", name=f"rank {i}")
+        Ask(f"rank{i}", "nearest", (5, x, y), wanted, name=f"rank {i}")
         for i, (x, y) in enumerate(places.tolist())
     ]
 
@@ -155,7 +168,8 @@ def register(catalog: wl.Catalog, asks: list[Ask]) -> None:
     for kind in sorted({ask.kind or "" for ask in fences}):
         some = [ask for ask in fences if (ask.kind or "") == kind]
         x1, y1, x2, y2 = np.array([ask.numbers for ask in some]).T
-        bounds: dict[str, Any] = {"x": (x1, x2), "y": (y1, y2)}
+        across, up = catalog.stream("cars").point or ("x", "y")
+        bounds: dict[str, Any] = {across: (x1, x2), up: (y1, y2)}
         if kind:
             bounds["kind"] = kind
         catalog.register_boxes("cars", [ask.id for ask in some], bounds)

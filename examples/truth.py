@@ -6,6 +6,7 @@ The truth shares no code with Watchline: each query looks at each vehicle.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -24,13 +25,18 @@ class Disagreement(Exception):
     """A replayed answer is not the true one."""
 
 
+# Metres of a degree, and the mean and the two radii of the Earth.
+DEGREE, MEAN, EQUATOR, POLAR = 111_195.08, 6_371_008.8, 6_378_137.0, 6_356_752.314245179
+
+
 class Fleet(NamedTuple):
-    """The vehicles that are there, as columns."""
+    """The vehicles that are there, as columns; on Earth x is a longitude and y a latitude."""
 
     ids: npt.NDArray[np.int64]
     x: npt.NDArray[np.float64]
     y: npt.NDArray[np.float64]
     kinds: npt.NDArray[np.object_]
+    on_earth: bool = False
 
     def place(self, vehicle: int) -> tuple[float, float] | None:
         found = np.flatnonzero(self.ids == vehicle)
@@ -46,8 +52,10 @@ def last_positions(ticks: Sequence[pa.Table], timeout: float) -> Fleet:
     _, back = np.unique(ids[::-1], return_index=True)
     last = len(ids) - 1 - back
     last = last[times[last] + timeout * 1e6 >= times.max()]
-    x, y, kinds = (rows[name].to_numpy()[last] for name in ("x", "y", "kind"))
-    return Fleet(ids[last], x, y, kinds)
+    on_earth = "lon" in rows.column_names
+    names = ("lon", "lat", "kind") if on_earth else ("x", "y", "kind")
+    x, y, kinds = (rows[name].to_numpy()[last] for name in names)
+    return Fleet(ids[last], x, y, kinds, on_earth)
 
 
 def replay(changes: pa.Table) -> Answers:
@@ -103,19 +111,36 @@ def _nearest(ask: Ask, fleet: Fleet, wanted: Mask, centre: tuple[float, ...]) ->
 
 
 def _square(fleet: Fleet, x: float, y: float) -> npt.NDArray[np.float64]:
+    if fleet.on_earth:
+        there, here = _vectors(fleet.x, fleet.y), _vectors(np.array([x]), np.array([y]))
+        return np.asarray(((there - here) ** 2).sum(axis=1))
     dx, dy = fleet.x - x, fleet.y - y
     return dx * dx + dy * dy
 
 
+def _vectors(lon: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Places of the ellipsoid in metres from its centre, by the reduced latitude."""
+    theta, beta = np.radians(lon), np.arctan(POLAR / EQUATOR * np.tan(np.radians(lat)))
+    out = EQUATOR * np.cos(beta)
+    return np.stack([out * np.cos(theta), out * np.sin(theta), POLAR * np.sin(beta)], axis=1)
+
+
 def _inside(ask: Ask, fleet: Fleet, centre: tuple[float, float] | None) -> Mask:
     numbers = ask.numbers
+    if ask.rings:
+        odd = [_in_polygon(fleet, tuple(n for place in ring for n in place)) for ring in ask.rings]
+        return np.asarray(np.logical_xor.reduce(odd))
     if ask.form == "polygon":
         return _in_polygon(fleet, numbers)
     if ask.form == "circle":
         x, y, r = numbers if centre is None else (*centre, *numbers)
+        if fleet.on_earth:
+            r = 2 * MEAN * math.sin(r / (2 * MEAN))
         return _square(fleet, x, y) <= r * r
     if centre is not None:
         (x, y), (width, height) = centre, numbers
+        if fleet.on_earth:
+            width, height = width / (DEGREE * math.cos(math.radians(y))), height / DEGREE
         numbers = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
     x1, y1, x2, y2 = numbers
     return (x1 <= fleet.x) & (fleet.x < x2) & (y1 <= fleet.y) & (fleet.y < y2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -106,11 +107,12 @@ def is_close_within(a: Place, b: Place, metres: float) -> bool:
 def _box(west: float, south: float, east: float, north: float, lon: float, lat: float) -> bool:
     if not (south <= lat < north or lat == north == 90):
         return False
-    if east - west >= 360:
+    if Fraction(east) - Fraction(west) >= 360:
         return True
     west, east = wrapped(west), wrapped(east)
-    # Eastward from the west side: how far the east side is, and the place.
-    return bool((LONG(lon) - LONG(west)) % 360 < (LONG(east) - LONG(west)) % 360)
+    # Eastward from the west side: how far the east side is, and the place. Nothing is rounded.
+    start = Fraction(west)
+    return (Fraction(lon) - start) % 360 < (Fraction(east) - start) % 360
 
 
 def _moving_box(width: float, height: float, lon: float, lat: float, centre: Place) -> list[Any]:

@@ -2,7 +2,7 @@
 kernels on one core, and Spark.
 
     python -m bench.moving
-        [still|moving|traffic|response|grid|shared|plans|spark|neighbours …]
+        [still|moving|earth|traffic|response|grid|shared|plans|spark|neighbours …]
         [--quick] [--figures DIR]
 
 Without a part, all of them. Tables go to standard output, figures to the folder of `--figures`.
@@ -11,6 +11,7 @@ Without a part, all of them. Tables go to standard output, figures to the folder
 from __future__ import annotations
 
 from bench.common.report import Part, run
+from bench.moving.earth import earth
 from bench.moving.kernel import moving, still, traffic
 from bench.moving.neighbours import neighbours
 from bench.moving.plans import plans
@@ -21,6 +22,7 @@ from bench.moving.spark import spark
 PARTS: dict[str, Part] = {
     "still": still,
     "moving": moving,
+    "earth": earth,
     "traffic": traffic,
     "response": response,
     "grid": grid,

@@ -2,7 +2,7 @@
 brute force.
 
 Objects are in the unit square. In a round each reports once, in an order drawn anew; the sizes of
-queries are shares of the square.
+queries are shares of the square. On Earth the square is a town of twenty kilometres.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ import pyarrow.parquet as pq
 from bench.common.report import say
 from watchline import roads
 from watchline.kernels.arrays import Doubles, Integers
+from watchline.kernels.earth import chord_of
 from watchline.proximity.events import Events
 from watchline.proximity.operator import Operator
 from watchline.proximity.query_columns import Moving
 from watchline.proximity.tables import (
     BOX,
+    CIRCLE,
     FIRST,
     NEAREST_CENTRE,
     NO_CENTRE,
@@ -142,16 +144,45 @@ def _places(rows: pa.Table) -> Doubles:
 
 
 class Asked(NamedTuple):
-    """So many queries: squares of this size, or the k nearest; around objects, or places."""
+    """So many queries: squares or circles of this size, or the k nearest; around objects, or
+    places."""
 
     queries: int
     size: float = 0.0
     k: int = 0
     moves: bool = True
+    round: bool = False
 
     @property
     def side(self) -> float:
         return float(np.sqrt(self.size))
+
+    @property
+    def radius(self) -> float:
+        return float(np.sqrt(self.size / np.pi))
+
+
+# The town on Earth: its south-western corner, and how long its sides are, in metres.
+CORNER, TOWN = (-122.5, 37.7), 20_000.0
+# Of the sphere by which the bench lays the square out: nobody's result depends on it.
+DEGREE = 111_195.0
+
+
+def on_earth(places: Doubles) -> Doubles:
+    """Places of the square as longitudes and latitudes of the town."""
+    lat = CORNER[1] + places[:, 1] * (TOWN / DEGREE)
+    wide = TOWN / (DEGREE * np.cos(np.radians(CORNER[1])))
+    return np.stack([CORNER[0] + places[:, 0] * wide, lat], axis=1)
+
+
+def vectors(places: Doubles) -> Doubles:
+    """Longitudes and latitudes as vectors of the ellipsoid, by the functions of NumPy."""
+    lon, lat = np.radians(places).T
+    squared = 1 / 298.257223563 * (2 - 1 / 298.257223563)
+    normal = 6_378_137.0 / np.sqrt(1 - squared * np.sin(lat) ** 2)
+    out = normal * np.cos(lat)
+    columns = [out * np.cos(lon), out * np.sin(lon), normal * (1 - squared) * np.sin(lat)]
+    return np.stack(columns, axis=1)
 
 
 def squares(count: int, size: float, seed: int = 2) -> tuple[Doubles, Doubles]:
@@ -172,6 +203,7 @@ class Watched:
     centre: Doubles
     numbers: Integers
     significant: bool = False
+    earth: bool = False
     # What the queries hold at first: pairs of a query and an object, as one number each.
     opened: list[Integers] = field(default_factory=list)
     entered: int = 0
@@ -183,7 +215,7 @@ class Watched:
             np.full(n, ROW, np.int8),
             np.arange(n),
             self.slots[updates.who].astype(np.int64),
-            updates.new,
+            on_earth(updates.new) if self.earth else updates.new,
             updates.who.astype(np.int64),
             np.zeros((n, 1), np.uint64),
             np.zeros((n, 0)),
@@ -213,6 +245,15 @@ class Watched:
     def holds(self, query: int, place: Doubles) -> Any:
         """Which objects are in the answer of one query, by definition."""
         centre = place[self.focal[query]] if self.asked.moves else self.centre[query]
+        if self.earth:
+            place, centre = (vectors(on_earth(p)) for p in (place, centre[np.newaxis]))
+        if self.asked.round:
+            radius = self.asked.radius
+            limit = 2 * 6_371_008.8 * np.sin(radius * TOWN / (2 * 6_371_008.8))
+            far = ((place - centre) ** 2).sum(axis=1)
+            held = far <= (limit if self.earth else radius) ** 2
+            held[self.focal[query]] = False
+            return held
         if self.asked.k:
             far = ((place - centre) ** 2).sum(axis=1)
             if self.asked.moves:
@@ -234,16 +275,18 @@ def watched(
     centre: Doubles | None = None,
     seed: int = 3,
     significant: bool = False,
+    earth: bool = False,
 ) -> Watched:
     """An operator over objects at these places, whose queries have their answers; `keep` these.
     Queries that stay are anywhere, or at these centres. `significant`: it counts who looks at an
     object, and would let go of those that nobody looks at; but something else holds them all."""
     rng = np.random.default_rng(seed)
     n, objects = asked.queries, len(place)
-    operator = Operator(pa.int64(), side=side, significant=significant)
+    operator = Operator(pa.int64(), side=side, significant=significant, earth=earth)
     slots = operator.enrol(pa.array(np.arange(objects)), np.ones(objects, np.bool_))
     bits, values = np.zeros((objects, 1), np.uint64), np.zeros((objects, 0))
-    operator.seat(slots, place, np.arange(objects), bits, values, int(significant))
+    placed = on_earth(place) if earth else place
+    operator.seat(slots, placed, np.arange(objects), bits, values, int(significant))
     focal = rng.permutation(objects)[:n]
     centre = rng.random((n, 2)) if centre is None else centre
     none, nobody = pa.nulls(n, pa.int64()), np.full(n, -1, np.int32)
@@ -255,10 +298,10 @@ def watched(
     queries = Moving(
         np.arange(n),
         names,
-        np.full(n, NO_SHAPE if asked.k else BOX, np.uint8),
-        np.full((n, 2), asked.side / 2),
+        np.full(n, NO_SHAPE if asked.k else CIRCLE if asked.round else BOX, np.uint8),
+        np.tile(_size(asked, earth), (n, 1)),
         np.full(n, asked.k),
-        centre,
+        on_earth(centre) if earth else centre,
         np.full(n, NEAREST_CENTRE if asked.k else NO_CENTRE, np.uint8),
         (none, ids) if asked.k else (ids, none),
         np.full(n, -1),
@@ -268,13 +311,23 @@ def watched(
     roles = (nobody, places) if asked.k else (places, nobody)
     waits, since = np.zeros(n, np.uint8), np.full(n, FIRST)
     numbers = operator.register(queries, roles, np.full(n, -1), waits, since)
-    made = Watched(operator, slots, asked, focal, centre, numbers, significant)
+    made = Watched(operator, slots, asked, focal, centre, numbers, significant, earth)
     for first in range(0, n, OPENED):
         told = operator.open(numbers[first : first + OPENED])
         made.entered += len(told.event)
         if keep:
             made.opened.append(made.pairs(told))
     return made
+
+
+def _size(asked: Asked, earth: bool) -> tuple[float, float]:
+    """As the operator takes it."""
+    scale = TOWN if earth else 1.0
+    if not asked.round:
+        return scale * asked.side / 2, scale * asked.side / 2
+    radius = scale * asked.radius
+    reach = chord_of(radius) if earth else radius
+    return radius, reach * reach
 
 
 # --- time

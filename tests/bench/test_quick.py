@@ -38,7 +38,8 @@ MODULES = {
     "matches": ("100 bands", "bands by symbol", "A: 1,000 ranges", "broadcast range join /",
         "## Small calls"),
     "moving": (
-        "Squares that stay", "What moves or ranks", "on roads", "## Response", "How fine the grid",
+        "Squares that stay", "What moves or ranks", "## On Earth and in a plane", "on roads",
+        "## Response", "How fine the grid",
         "## Shared, and each query alone", "WHERE or a join", "## On Spark", "crossings / grid",
     ),
     "regions": (

@@ -22,7 +22,13 @@ from watchline.errors import (
     QuerySyntaxError,
     UnknownStream,
 )
-from watchline.index.regions.forms import CIRCLE, CORRIDOR, POLYGON
+from watchline.index.regions.forms import (
+    CIRCLE,
+    CORRIDOR,
+    EARTH_CIRCLE,
+    EARTH_CORRIDOR,
+    POLYGON,
+)
 
 CARS = (
     "CREATE STREAM cars (id BIGINT, x DOUBLE, y DOUBLE, kind STRING, speed DOUBLE, ts TIMESTAMP)"
@@ -73,7 +79,9 @@ def inside(catalog: Catalog, points: list[tuple[float, float]]) -> list[list[str
 
 
 def test_forms_have_the_numbers_of_the_index() -> None:
-    assert [FORMS[POLYGON], FORMS[CIRCLE], FORMS[CORRIDOR]] == ["polygon", "circle", "corridor"]
+    forms = [POLYGON, CIRCLE, CORRIDOR, EARTH_CIRCLE, EARTH_CORRIDOR]
+    names = ["polygon", "circle", "corridor", "circle on Earth", "corridor on Earth"]
+    assert [FORMS[form] for form in forms] == names
 
 
 def test_a_block_is_the_queries_that_sql_would_make(cars: Catalog) -> None:

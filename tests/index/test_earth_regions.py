@@ -18,6 +18,7 @@ from tests.support import earth_regions as by
 from tests.support.effort import examples, seeds
 from watchline.errors import InvalidRange
 from watchline.evaluate import contains
+from watchline.index import regions
 from watchline.model import Box, Circle, Corridor, Polygon
 
 
@@ -234,3 +235,21 @@ def test_a_ring_of_degrees_is_the_polygon_of_the_plane() -> None:
     found = wl.index.build_regions([shapely.Polygon(ring)], geography=True).stab(points)
     x, y = np.ascontiguousarray(points.T)
     assert found.rows().tolist() == np.flatnonzero(contains(Polygon.of([[ring]]), x, y)).tolist()
+
+
+def test_columns_are_stored_without_vectors_and_shrink() -> None:
+    shapes = [shapely.box(0, 0, 1, 1), shapely.Point(190, 10), shapely.Point(0, 90)]
+    shapes += [shapely.LineString([(0, 0), (5, 5)]), shapely.Point(7, 7)]
+    radius, within = [np.nan, 5e5, 1e3, np.nan, 7.0], [np.nan, np.nan, np.nan, 1.0, np.nan]
+    columns = regions.read_regions(shapes, radius, within, geography=True).columns
+    stored = regions.without_vectors(columns)
+    assert len(stored.coordinates) == len(columns.coordinates) - 6
+    assert np.diff(stored.begins).tolist() == np.diff(columns.begins).tolist()
+    for a, b in zip(regions.with_vectors(stored), columns, strict=True):
+        assert np.array_equal(a, b, equal_nan=True)
+    circles = columns.forms == regions.EARTH_CIRCLE
+    smaller = regions.with_radii(columns, circles, np.array([4e5, 1e2, 3.0]))
+    radius[1], radius[2], radius[4] = 4e5, 1e2, 3.0
+    again = regions.read_regions(shapes, radius, within, geography=True).columns
+    for a, b in zip(smaller, again, strict=True):
+        assert np.array_equal(a, b, equal_nan=True)

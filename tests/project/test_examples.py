@@ -172,7 +172,7 @@ def test_the_crowd_comes_and_goes_within_the_limit(tmp_path: Path) -> None:
 
 def test_the_commands_of_the_readme_are_the_demos(tmp_path: Path) -> None:
     """The car in it is there from the first tick to the last."""
-    made = city.City(city.traffic(city.read_network(None)), tmp_path)
+    made = city.city_of(city.made_up(), city.FULL, tmp_path)
     command = city.hint(Path("demo-run").absolute(), made.traveller())
     text = README.read_text(encoding="utf-8")
     assert command in text

@@ -6,6 +6,7 @@ a number without a unit counts metres on a stream on Earth; `model_of` makes the
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests import reference_earth
 from tests.reference_earth import Place
+from watchline.kernels import earth
 from watchline.model import Box, Circle, Corridor, MovingBox, MovingCircle, Polygon
 
 METRES_IN_DEGREES = 1 / 111_195.0
@@ -90,7 +92,7 @@ def boxes(draw: st.DrawFn) -> reference_earth.Region:
 
 def _are_apart(two: tuple[float, float]) -> bool:
     west, east = map(reference_earth.wrapped, two)
-    return west != east or abs(two[1] - two[0]) >= 360
+    return west != east or two[1] - two[0] >= 360
 
 
 @st.composite
@@ -153,3 +155,27 @@ def columns(some: list[Place]) -> tuple[Any, Any]:
     """Longitudes and latitudes of places, as two arrays."""
     lon, lat = np.array(some, dtype=np.float64).reshape(-1, 2).T
     return np.ascontiguousarray(lon), np.ascontiguousarray(lat)
+
+
+def measured() -> str:
+    """What all kernels of degrees make of some places, each bit of it: a line for each kernel."""
+    rng = np.random.default_rng(23)
+    lon, lat = rng.uniform(-180, 180, 300), np.degrees(np.arcsin(rng.uniform(-1, 1, 300)))
+    lon[:6], lat[:6] = [-180, 0, 90, -90, 45, 135], [90, -90, 0, 45, -45, 89.9999]
+    metres = 10 ** rng.uniform(-1, 7.4, 300)
+    vectors = earth.vectors_of(lon, lat)
+    found = {
+        "wrapped": earth.wrapped_all(lon * 5),
+        "vectors": vectors.ravel(),
+        "metres": earth.metres_between(lon, lat, lon[::-1].copy(), lat[::-1].copy()),
+        "chords": earth.chords_of(metres),
+        "bounds": [
+            side
+            for x, y, r in zip(lon, lat, metres, strict=True)
+            for side in (*earth.bounds_around(x, y, r), *earth.box_around(x, y, r, 0.5 * r))
+        ],
+    }
+    return "\n".join(
+        f"{name} {hashlib.sha256(np.array(values, dtype=np.float64).tobytes()).hexdigest()}"
+        for name, values in found.items()
+    )

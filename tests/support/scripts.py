@@ -45,9 +45,9 @@ Row = dict[str, Any]
 Script = tuple[str, "int | None", list[Any]]
 
 
-def declaration(kind: str, timeout: int | None) -> str:
+def declaration(kind: str, timeout: int | None, geometry: str = "") -> str:
     columns = ", ".join(f"{name} {of}" for name, of in [("id", kind), *ATTRIBUTES])
-    text = f"CREATE STREAM rows ({columns}) OBJECT id TIME ts POINT (d, e)"
+    text = f"CREATE STREAM rows ({columns}) OBJECT id TIME ts POINT (d, e){geometry}"
     return text if timeout is None else f"{text} TIMEOUT INTERVAL {timeout} MICROSECONDS"
 
 
@@ -111,12 +111,12 @@ class Played:
     Others may have several trackers, or cut the rows: what each of them tells is compared.
     """
 
-    # What follows the declaration of the stream.
-    clauses = ""
+    # What follows the point in the declaration of the stream, and the whole declaration.
+    geometry = clauses = ""
 
     def __init__(self, kind: str, timeout: int | None):
         self.kind = kind
-        self.catalog = wl.Catalog.of(declaration(kind, timeout) + self.clauses)
+        self.catalog = wl.Catalog.of(declaration(kind, timeout, self.geometry) + self.clauses)
         spec = reference.StreamSpec("id", "ts", [("id", kind), *ATTRIBUTES], ("d", "e"), timeout)
         self.ledger = self._ledger(spec)
         self.events: list[reference.Change] = []

@@ -3,6 +3,7 @@
 python -m tests.support.unjitted           every kind of query index
 python -m tests.support.unjitted join      the spatial join, with boxes enough for scales
 python -m tests.support.unjitted border    crossings of borders
+python -m tests.support.unjitted earth     vectors, chords and bounds, each bit of them
 python -m tests.support.unjitted roads     traffic, as compiled
 python -m tests.support.unjitted windows   window joins: what they tell, as one line
 python -m tests.support.unjitted regions   regions of all forms
@@ -21,10 +22,12 @@ import numpy as np
 
 import watchline as wl
 from tests.support import crossings as bordering
+from tests.support import earth_regions as earthly
 from tests.support import indexes as indexing
 from tests.support import regions as covering
 from tests.support import roads as roading
 from tests.support import window_joins as windowing
+from tests.support.earth import measured
 from watchline.borders import AUTO, STABS, WALK, BorderIndex
 
 
@@ -47,13 +50,18 @@ def main(what: str) -> None:
     # Plain Python warns where compiled code wraps around, as the hash means to.
     np.seterr(over="ignore")
     parts = {
-        "border": borders, "join": joins, "regions": regions, "roads": traffic, "windows": windows,
+        "border": borders, "earth": places, "join": joins, "regions": regions, "roads": traffic,
+        "windows": windows,
     }  # fmt: skip
     parts.get(what, kinds)()
 
 
 def windows() -> None:
     print(windowing.digest(), file=sys.stderr)
+
+
+def places() -> None:
+    print(measured(), file=sys.stderr)
 
 
 def kinds() -> None:
@@ -102,6 +110,7 @@ def regions() -> None:
     np.seterr(all="ignore")
     for seed in range(2):
         covering.interleave(np.random.default_rng([seed, 36]), 2, 3, count=10)
+        earthly.interleave(np.random.default_rng([seed, 37]), 2, 3, count=10)
     print("regions", file=sys.stderr)
 
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from watchline.kernels.arrays import Doubles
-from watchline.kernels.compiled import inner, kernel, leaf, outer_leaf
+from watchline.kernels.compiled import kernel, leaf, outer_leaf
 
 # The mean radius, in metres: that of the sphere on which lengths are arcs.
 RADIUS = 6_371_008.8
@@ -142,12 +142,18 @@ def metres_of(square: float) -> float:
 
 @outer_leaf
 def bounds_around(longitude: float, latitude: float, metres: float) -> Bounds:
-    """Bounds of the places that are at most so far from this one; some are a little wider.
+    """Bounds of the places that are at most so far from this one; some are a little wider."""
+    return bounds_of_chord(longitude, latitude, chord_of(metres))
+
+
+@outer_leaf
+def bounds_of_chord(longitude: float, latitude: float, chord: float) -> Bounds:
+    """Bounds of the places whose chord to this one is at most so long; some are a little wider.
 
     The normals of two places enclose at most the angle of an arc over their chord that is bent as
     sharply as the ellipsoid is anywhere; on the sphere of normals, degrees are what they are here.
     """
-    half = chord_of(metres) / (2.0 * _SHARPEST)
+    half = chord / (2.0 * _SHARPEST)
     # Arcs of a third of the way round and more are not worth a bound.
     if not half < 0.8:
         return -math.inf, -math.inf, math.inf, math.inf
@@ -212,13 +218,13 @@ def cosines_of(latitudes: Doubles) -> Doubles:
     return found
 
 
-@inner
+@leaf
 def put_vector(vectors: Doubles, i: int, longitude: float, latitude: float) -> None:
     """Write the vector of a place into a row."""
     vectors[i, 0], vectors[i, 1], vectors[i, 2] = vector_of(longitude, latitude)
 
 
-@inner
+@leaf
 def vector_at(vectors: Doubles, i: int) -> Vector:
     """The vector that a row holds."""
     return vectors[i, 0], vectors[i, 1], vectors[i, 2]
@@ -252,6 +258,15 @@ def metres_between(
     for i in range(len(longitudes)):
         a = vector_of(longitudes[i], latitudes[i])
         found[i] = metres_of(square_of_chord(a, vector_of(others_lon[i], others_lat[i])))
+    return found
+
+
+@kernel
+def arcs_over(squares: Doubles) -> Doubles:
+    """The lengths of the arcs over chords, by the squares of the chords."""
+    found = np.empty(len(squares), np.float64)
+    for i in range(len(squares)):
+        found[i] = metres_of(squares[i])
     return found
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Union
 
 import numpy as np
@@ -110,17 +111,17 @@ class Box:
                 "a box on Earth is (west, south, east, north):"
                 f" south {number_sql(south)} is not below north {number_sql(north)}"
             )
-        if east - west >= 360:
+        if Fraction(east) - Fraction(west) >= 360:
             west, east = -180.0, 180.0
         else:
-            # The east side does not belong to the box, so that of the whole sheet is 180.
             west, east = _wrapped(west), _wrapped(east)
+            if west == east:
+                raise InvalidRange(
+                    "a box on Earth is (west, south, east, north):"
+                    f" west and east are both {number_sql(west)}"
+                )
+            # The east side does not belong to the box, so that of the whole sheet is 180.
             east = 180.0 if east == -180.0 else east
-        if west == east:
-            raise InvalidRange(
-                "a box on Earth is (west, south, east, north):"
-                f" west and east are both {number_sql(west)}"
-            )
         # Latitudes end at 90, so that no other comparison need know of the pole.
         north = _NORTH_POLE_TOO if north == 90 else north + 0.0
         for name, value in zip(

@@ -11,8 +11,6 @@ from watchline.proximity.grid import (
     BLOCK,
     ITEMS,
     NONE,
-    GridFrame,
-    cell_holding,
 )
 from watchline.proximity.nearest import (
     begin_nearest,
@@ -32,6 +30,7 @@ from watchline.proximity.tables import (
     Lines,
     World,
     admits,
+    cell_at,
     cells_of_query,
     distance_to,
     in_region,
@@ -39,6 +38,7 @@ from watchline.proximity.tables import (
     list_at,
     list_query,
     outer_of,
+    point_at,
     region_of,
     suspect,
     wanted,
@@ -47,11 +47,11 @@ from watchline.proximity.tables import (
 
 
 @kernel
-def cells_holding(frame: GridFrame, points: Doubles) -> Small:
+def cells_holding(world: World, points: Doubles) -> Small:
     """The cell of each of these points."""
     found = np.empty(len(points), np.int32)
     for i in range(len(points)):
-        found[i] = cell_holding(frame, points[i, 0], points[i, 1])
+        found[i] = cell_at(world, points[i, 0], points[i, 1])
     return found
 
 
@@ -109,11 +109,12 @@ def queries_looking(
     i: int,
     at: int,
 ) -> tuple[int, int]:
-    """The queries that look at these places; the next place to ask, and the next in `changes`."""
+    """The queries that look at these places; the next place to ask, and the next in `changes`. On
+    Earth the vectors in `world` are those of the places."""
     queries = world.queries
     for j in range(i, len(places)):
         x, y, s = places[j, 0], places[j, 1], slots[j]
-        cell = cell_holding(world.frame, x, y)
+        cell, point = cell_at(world, x, y), point_at(world, x, y, j)
         most = 0
         for level in range(len(world.levels)):
             number = list_at(world, level, cell)
@@ -133,15 +134,15 @@ def queries_looking(
                         if not admits(lines, j, queries.filter[q]):
                             continue
                         if queries.k[q]:
-                            looks, inside = looks_near(world, q, x, y)
+                            looks, inside = looks_near(world, q, point)
                         else:
-                            looks = in_region(outer_of(world, q), x, y)
+                            looks = in_region(world, outer_of(world, q), point)
                             region = whole_of(world, q) if whole else region_of(world, q)
-                            inside = in_region(region, x, y)
+                            inside = in_region(world, region, point)
                             looks |= inside
                         if looks:
                             changes.event[at], changes.query[at], changes.row[at] = j, q, 0
-                            changes.distance[at] = distance_to(world, q, x, y)
+                            changes.distance[at] = distance_to(world, q, point)
                             changes.what[at] = np.int8(1) if inside else np.int8(0)
                             at += 1
                     block, fill = blocks[block * BLOCK + ITEMS], ITEMS

@@ -12,7 +12,8 @@ import numpy as np
 
 from watchline.kernels.arrays import Doubles, Integers, Signs, Words
 from watchline.kernels.compiled import kernel, leaf
-from watchline.proximity.grid import NONE, cell_holding, put, take
+from watchline.kernels.earth import put_vector
+from watchline.proximity.grid import NONE, put, take
 from watchline.proximity.nearest import (
     close_nearest,
     forget_near,
@@ -44,6 +45,7 @@ from watchline.proximity.tables import (
     UNHOLD,
     AnswerChanges,
     World,
+    cell_at,
     is_followed,
     list_at,
     note_change,
@@ -122,7 +124,7 @@ def _most(world: World, events: Events, e: int, who: int) -> int:
         return most_of(world, who, 0.0, 0.0)
     x, y = events.place[e, 0], events.place[e, 1]
     ranges, nearest = world.ranges.heads, world.nearest.heads
-    cell, to_cell = np.int64(objects.cell[who]), cell_holding(world.frame, x, y)
+    cell, to_cell = np.int64(objects.cell[who]), cell_at(world, x, y)
     n = 0
     for level in range(len(world.levels)):
         if world.levels[level, 2]:
@@ -155,13 +157,19 @@ def _object(
     had, has = objects.here[s] and objects.mine[s], comes and objects.mine[s]
     x, y = world.place[s, 0], world.place[s, 1]
     to_x, to_y = events.place[e, 0], events.place[e, 1]
-    cell, to_cell = np.int64(objects.cell[s]), cell_holding(world.frame, to_x, to_y)
+    cell, to_cell = np.int64(objects.cell[s]), cell_at(world, to_x, to_y)
     # The line of before is kept in the last one meanwhile.
     lines, spare = world.lines, len(world.lines.bits) - 1
     for w in range(lines.bits.shape[1]):
         lines.bits[spare, w] = lines.bits[s, w]
     for w in range(lines.values.shape[1]):
         lines.values[spare, w] = lines.values[s, w]
+    if world.earth is not None:
+        vectors = world.vectors
+        for d in range(3):
+            vectors[spare, d] = vectors[s, d]
+        if comes:
+            put_vector(vectors, s, to_x, to_y)
     if had and not (has and cell == to_cell):
         moved = take(world.spots, cell, np.int64(objects.spot[s]))
         objects.spot[moved] = objects.spot[s]
@@ -272,6 +280,9 @@ def place_nearest(world: World, q: int) -> None:
     f = np.int64(world.focal[q, OF_NEAREST])
     if f >= 0:
         queries.cx[q], queries.cy[q] = world.place[f, 0], world.place[f, 1]
+        if world.earth is not None:
+            for d in range(3):
+                world.anchors[2 * q + OF_NEAREST, d] = world.vectors[f, d]
 
 
 @leaf

@@ -4,6 +4,11 @@ A cell is found by a monotone function of each coordinate, in float arithmetic t
 the rim reach to infinity. So every point between two points is in the cells between theirs: whoever
 is listed in the cells from one corner of a box to the other is found from anywhere in the box.
 
+On Earth columns are of longitudes, from the antimeridian round to it again. Cells that go across it
+have a first column beyond the last one: they are those from the first to the rim, and from the
+other rim to the last. Where the objects themselves are on both sides of the antimeridian, the grid
+is *turned*: its columns go from meridian 0 round to it again.
+
 A list is a chain of blocks, all full but the first. To put a number in or to take it from a known
 place costs one block, whatever the length.
 """
@@ -16,6 +21,7 @@ import numpy as np
 
 from watchline.kernels.arrays import Array, Doubles, Integers, Small
 from watchline.kernels.compiled import kernel, leaf, outer_leaf
+from watchline.kernels.earth import Bounds
 
 Cells = tuple[int, int, int, int]
 
@@ -46,8 +52,8 @@ class CellLists(NamedTuple):
     blocks: Small
 
 
-def chosen_frame(points: Doubles, side: float, most: int = 1 << 20) -> GridFrame:
-    """Cells about `side` wide over these points, but for the few that lie far out."""
+def chosen_frame(points: Doubles, sides: tuple[float, float], most: int = 1 << 20) -> GridFrame:
+    """Cells about so wide and so high over these points, but for the few that lie far out."""
     if not len(points):
         return GridFrame(0.0, 0.0, 0.0, 0.0, 1, 1)
     low, high = np.quantile(points, [0.005, 0.995], axis=0)
@@ -57,9 +63,9 @@ def chosen_frame(points: Doubles, side: float, most: int = 1 << 20) -> GridFrame
     count = [1, 1]
     per = [0.0, 0.0]
     for d in range(2):
-        if 0 < extent[d] < np.inf and side > 0:
+        if 0 < extent[d] < np.inf and sides[d] > 0:
             with np.errstate(over="ignore"):
-                count[d] = int(min(max(np.ceil(extent[d] / side), 1), np.sqrt(most)))
+                count[d] = int(min(max(np.ceil(extent[d] / sides[d]), 1), np.sqrt(most)))
                 per[d] = float(count[d] / extent[d])
             if not np.isfinite(per[d]):
                 count[d], per[d] = 1, 0.0
@@ -102,6 +108,32 @@ def cells_between(frame: GridFrame, x1: float, y1: float, x2: float, y2: float) 
         _slice(y1, frame.y, frame.per_y, frame.rows),
         _slice(y2, frame.y, frame.per_y, frame.rows),
     )
+
+
+@outer_leaf
+def turned(longitude: float) -> float:
+    """The longitude in a grid that is turned: never less, the farther east of meridian 0."""
+    return longitude + 180.0 if longitude < 0.0 else longitude - 180.0
+
+
+@leaf
+def cells_within(frame: GridFrame, is_turned: bool, bounds: Bounds) -> Cells:
+    """The cells of all places within these bounds on Earth.
+
+    Of bounds that cross the rim the first column may be the last one, or the next to it: then these
+    are all columns.
+    """
+    west, south, east, north = bounds
+    is_across = west > east
+    if is_turned:
+        # From meridian 0 eastwards the western longitudes come last.
+        if (west < 0.0) != (east < 0.0):
+            is_across = west < 0.0
+        west, east = turned(west), turned(east)
+    c1, c2, r1, r2 = cells_between(frame, west, south, east, north)
+    if is_across and c1 <= c2 + 1:
+        return np.int64(0), np.int64(frame.columns - 1), r1, r2
+    return c1, c2, r1, r2
 
 
 def empty_lists(lists: int, blocks: int) -> CellLists:

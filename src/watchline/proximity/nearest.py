@@ -4,6 +4,10 @@ A query knows a few objects more than it wants: all that are not beyond its *rea
 circle, as far as it reaches, is in the lists of the cells it touches. An object that moves within,
 in or out changes the order in one place. Only when fewer than that are left in reach does the query
 look around again: so the circle grows and shrinks without a search for most moves.
+
+On Earth the squares are those of chords, and so are the radii: a circle is all that a chord of its
+length reaches, and its cells are those of the bounds of that chord, in which all of it lies. So a
+circle whose cells were looked through has no other objects, whatever the shape of cells is.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from watchline.kernels.compiled import leaf
+from watchline.kernels.earth import bounds_of_chord
 from watchline.proximity.grid import BLOCK, ITEMS, NONE, cells_between
 from watchline.proximity.tables import (
     ADD,
@@ -30,15 +35,22 @@ from watchline.proximity.tables import (
     REFRESH,
     REMOVE,
     AnswerChanges,
+    Point,
     Presence,
     World,
     admits,
+    cells_on_earth,
+    centre_at,
+    column_at,
+    columns_across,
     in_region,
     is_focal,
     list_query,
     note_change,
+    point_at,
     refer,
     region_of,
+    square_between,
     unlist_query,
     wanted,
     widened,
@@ -114,29 +126,38 @@ def _knows_all(world: World, q: int) -> bool:
 
 
 @leaf
-def _admissible(world: World, q: int, s: int, x: float, y: float, i: int) -> bool:
+def _admissible(world: World, q: int, s: int, point: Point, i: int) -> bool:
     queries = world.queries
     if not admits(world.lines, i, queries.filter[q]) or is_focal(world.focal, q, s):
         return False
-    return queries.form[q] == NO_SHAPE or in_region(region_of(world, q), x, y)
+    return queries.form[q] == NO_SHAPE or in_region(world, region_of(world, q), point)
+
+
+@leaf
+def _cells_around(world: World, q: int, radius: float) -> Any:
+    """The cells of the circle around the centre, a little widened against rounding."""
+    x, y = world.queries.cx[q], world.queries.cy[q]
+    wide = widened(radius)
+    if world.earth is not None:
+        return cells_on_earth(world, bounds_of_chord(x, y, wide))
+    return cells_between(world.frame, x - wide, y - wide, x + wide, y + wide)
 
 
 @leaf
 def _look_around(world: World, q: int, radius: float) -> None:
     """The nearest that it wants and some more, from about so far away; the reach follows."""
     queries, frame = world.queries, world.frame
-    x, y, k = queries.cx[q], queries.cy[q], wanted(world, q)
+    k = wanted(world, q)
     while True:
         if not radius > 0:
             radius = np.inf
-        wide = widened(radius)
-        cells = cells_between(frame, x - wide, y - wide, x + wide, y + wide)
+        cells = _cells_around(world, q, radius)
         whole = (
             (cells[0] == 0) & (cells[1] == frame.columns - 1)
             & (cells[2] == 0) & (cells[3] == frame.rows - 1)
         )  # fmt: skip
         within = np.inf if whole else radius * radius
-        cut = _gather(world, q, x, y, cells, within)
+        cut = _gather(world, q, cells, within)
         n = queries.count[q]
         if whole or n >= k:
             break
@@ -151,23 +172,23 @@ def _look_around(world: World, q: int, radius: float) -> None:
 
 
 @leaf
-def _gather(world: World, q: int, x: float, y: float, cells: Any, within: float) -> bool:
+def _gather(world: World, q: int, cells: Any, within: float) -> bool:
     """The nearest in these cells, in order; whether there were more than it keeps."""
     objects, queries, (heads, blocks) = world.objects, world.queries, world.spots
     keep = min(wanted(world, q) + spare(wanted(world, q)), queries.room[q] - 1)
-    start, cut = queries.start[q], False
+    start, cut, columns = queries.start[q], False, world.frame.columns
+    centre = centre_at(world, q)
     queries.count[q] = 0
     for r in range(cells[2], cells[3] + 1):
-        for c in range(cells[0], cells[1] + 1):
-            cell = r * world.frame.columns + c
+        for i in range(cells[0], cells[0] + columns_across(world, cells[0], cells[1], columns)):
+            cell = r * columns + column_at(world, i, columns)
             block, fill = heads[cell, 0], heads[cell, 1]
             while block != NONE:
                 for place in range(block * BLOCK, block * BLOCK + fill):
                     s = np.int64(blocks[place])
-                    ox, oy = world.place[s, 0], world.place[s, 1]
-                    dx, dy = ox - x, oy - y
-                    d = dx * dx + dy * dy
-                    if not d <= within or not _admissible(world, q, s, ox, oy, s):
+                    point = point_at(world, world.place[s, 0], world.place[s, 1], s)
+                    d = square_between(world, point, centre)
+                    if not d <= within or not _admissible(world, q, s, point, s):
                         continue
                     n = queries.count[q]
                     if n == keep:
@@ -185,11 +206,8 @@ def _gather(world: World, q: int, x: float, y: float, cells: Any, within: float)
 
 @leaf
 def list_circle(world: World, q: int) -> None:
-    """List a kNN query in the cells of its circle, a little widened against rounding."""
-    queries = world.queries
-    x, y = queries.cx[q], queries.cy[q]
-    wide = widened(math.sqrt(queries.reach[q]))
-    cells = cells_between(world.frame, x - wide, y - wide, x + wide, y + wide)
+    """List a kNN query in the cells of its circle."""
+    cells = _cells_around(world, q, math.sqrt(world.queries.reach[q]))
     list_query(world, world.nearest, q, cells)
 
 
@@ -269,7 +287,7 @@ def move_nearest(
     queries, objects = world.queries, world.objects
     start, k = queries.start[q], queries.k[q]
     n = min(queries.count[q], k)
-    x, y = queries.cx[q], queries.cy[q]
+    centre = centre_at(world, q)
     world.counter[0] += 1
     mark = world.counter[0]
     farthest = 0.0
@@ -280,8 +298,8 @@ def move_nearest(
         s = np.int64(world.slots[start + i])
         world.scratch[i] = s
         objects.mark[s] = -mark
-        dx, dy = world.place[s, 0] - x, world.place[s, 1] - y
-        farthest = max(farthest, dx * dx + dy * dy)
+        point = point_at(world, world.place[s, 0], world.place[s, 1], s)
+        farthest = max(farthest, square_between(world, point, centre))
     # All that were nearest are within this; where they are too few, there is nothing to go by.
     radius = math.sqrt(farthest) * 1.2 if n == k else _first_radius(world, q)
     _look_around(world, q, radius)
@@ -388,7 +406,7 @@ def _one_near(
         # It may have gone beyond, and still be the nearest of what is there.
         n = queries.count[q]
         j = want
-        if n and new[0] and _admissible(world, q, s, new[1], new[2], new[3]):
+        if n and new[0] and _admissible(world, q, s, _point_of(world, new), new[3]):
             p = _position(world, q, to, label)
             if p < n and world.slots[start + p] == s:
                 j = p
@@ -416,6 +434,11 @@ def _one_near(
 
 
 @leaf
+def _point_of(world: World, side: Presence) -> Point:
+    return point_at(world, side[1], side[2], side[3])
+
+
+@leaf
 def _known(
     world: World,
     q: int,
@@ -424,24 +447,22 @@ def _known(
     label: int,
 ) -> tuple[bool, float]:
     """Whether the query knows the object on this side, and the square of its distance."""
-    there, x, y, line = side
-    if not there:
+    if not side[0]:
         return False, 0.0
-    dx, dy = x - world.queries.cx[q], y - world.queries.cy[q]
-    d = dx * dx + dy * dy
+    point = _point_of(world, side)
+    d = square_between(world, point, centre_at(world, q))
     # Of some the place is not known: they are at no distance.
-    known = d == d and _reaches(world, q, d, label) and _admissible(world, q, s, x, y, line)
+    known = d == d and _reaches(world, q, d, label) and _admissible(world, q, s, point, side[3])
     return known, d
 
 
 @leaf
-def looks_near(world: World, q: int, x: float, y: float) -> tuple[bool, bool]:
+def looks_near(world: World, q: int, point: Point) -> tuple[bool, bool]:
     """Whether an object at this place is among those wanted, or would be; and among the nearest."""
     queries = world.queries
-    if queries.form[q] != NO_SHAPE and not in_region(region_of(world, q), x, y):
+    if queries.form[q] != NO_SHAPE and not in_region(world, region_of(world, q), point):
         return False, False
-    dx, dy = x - queries.cx[q], y - queries.cy[q]
-    d = dx * dx + dy * dy
+    d = square_between(world, point, centre_at(world, q))
     start, n = queries.start[q], queries.count[q]
     k, want = queries.k[q], wanted(world, q)
     looks = d == d and (n < want or d <= world.squares[start + want - 1])

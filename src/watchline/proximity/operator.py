@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Bytes, Doubles, Integers, Mask, Small, Words
 from watchline.kernels.buffers import filled_columns, longer_with
+from watchline.kernels.earth import DEGREE_METRES, chords_of, sine_and_cosine, vectors_of
 from watchline.kernels.slots import SlotPool
 from watchline.proximity.bulk import (
     capacities_for,
@@ -80,7 +81,7 @@ class Operator:
 
     `partial`: other shards have objects too, so changes of nearest neighbours are such that they
     can be merged. `side`: of a cell, chosen from the data if None. `significant`: objects that no
-    query looks at are let go.
+    query looks at are let go. `earth`: places are longitudes and latitudes, lengths are metres.
     """
 
     def __init__(
@@ -89,12 +90,16 @@ class Operator:
         partial: bool = False,
         side: float | None = None,
         significant: bool = False,
+        earth: bool = False,
     ):
         self._partial, self._side, self._significant = partial, side, significant
+        self._earth = earth
         self._labels = Labels(kind)
         self._objects, self._queries = np.zeros(0, OBJECT), np.zeros(0, QUERY)
         self._around = np.zeros(0, AROUND)
         self._place = np.zeros((0, 2))
+        # On Earth, of the lines of objects, and two of each query: see World.
+        self._vectors, self._anchors = np.zeros((int(earth), 3)), np.zeros((0, 3))
         # One line more than there are objects.
         self._lines = Lines(
             np.zeros((1, 1), np.uint64), np.zeros((1, 0)), np.zeros((0, 3)), np.zeros(1, np.int64)
@@ -177,6 +182,8 @@ class Operator:
         self._objects["here"][slots], self._objects["row"][slots] = 1, rows
         self._objects["held"][slots] = held
         self._place[slots] = places
+        if self._earth:
+            self._vectors[slots] = _vectors(places)
         self.set_lines(slots, bits, values)
         self._count_here()
         self._lay_out()
@@ -212,10 +219,13 @@ class Operator:
         regions as they were before they were shrunk."""
         lines = self._lines._replace(bits=bits, values=values)
         known = np.full(len(places), -1) if slots is None else slots.astype(np.int64)
+        world = self._world
+        if self._earth:
+            world = world._replace(vectors=_vectors(places))
 
         def fill(room: list[Any], i: int, at: int) -> tuple[int, int]:
             changes = AnswerChanges(*room)
-            return queries_looking(self._world, places, lines, known, whole, changes, i, at)
+            return queries_looking(world, places, lines, known, whole, changes, i, at)
 
         changes = AnswerChanges(*filled_columns(fill, len(places), 1.0, CHANGE_TYPES))
         if slots is None:
@@ -227,9 +237,9 @@ class Operator:
         nearest if all of them were here."""
         ranked = self.is_ranked(changes.query)
         found = np.flatnonzero(ranked)
-        with np.errstate(over="ignore", invalid="ignore"):
-            dx, dy = (places[changes.event[found]] - self.centres(changes.query[found])[:, 1:]).T
-            squares = dx * dx + dy * dy
+        squares = self._squares_between(
+            places[changes.event[found]], self.centres(changes.query[found])[:, 1:]
+        )
         order = np.lexsort((squares, changes.query[found]))
         found, squares = found[order], squares[order]
         looks, inside = rank_among_known(self._world, changes.query[found], squares)
@@ -237,19 +247,29 @@ class Operator:
         ranked[found[looks]] = False
         return changes.where(~ranked)
 
+    def _squares_between(self, places: Doubles, centres: Doubles) -> Doubles:
+        """As kernels compute them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._earth:
+                dx, dy, dz = (_vectors(places) - _vectors(centres)).T
+                return np.asarray(dx * dx + dy * dy + dz * dz)
+            dx, dy = (places - centres).T
+            return np.asarray(dx * dx + dy * dy)
+
     @property
     def entry_bytes(self) -> int:
         """What an object takes here."""
         lines = self._lines
         width = lines.bits.itemsize * (lines.bits.shape[1] + lines.values.shape[1])
-        return int(OBJECT.itemsize + 2 * self._place.itemsize + 2 * 4 + width)
+        place = (2 + 3 * self._earth) * self._place.itemsize
+        return int(OBJECT.itemsize + place + 2 * 4 + width)
 
     @property
     def query_bytes(self) -> int:
         """What queries and the lists of cells take here: all but the objects themselves."""
         world = self._world
         lists = (array for of in (world.spots, world.ranges, world.nearest) for array in of)
-        queries = (self._queries, self._around, self._focal, self._then, self._span)
+        queries = (self._queries, self._around, self._focal, self._then, self._span, self._anchors)
         known = (self._slots, self._squares, world.levels, world.scratch, world.dirty)
         return sum(int(array.nbytes) for array in (*lists, *queries, *known))
 
@@ -355,9 +375,12 @@ class Operator:
         if sides is not None and (sides < 1).any():
             w = w * sides
             with np.errstate(over="ignore"):
-                h = np.where(queries.form == CIRCLE, w * w, h * sides)
+                reach = chords_of(w) if self._earth else w
+                h = np.where(queries.form == CIRCLE, reach * reach, h * sides)
         table["w"][numbers], table["h"][numbers] = w, h
         table["cx"][numbers], table["cy"][numbers] = queries.centre.T
+        if self._earth:
+            self._anchors[2 * numbers + OF_NEAREST] = _vectors(queries.centre)
         table["k"][numbers], table["count"][numbers] = queries.k, 0
         table["centred"][numbers] = queries.centred
         self.ranked_count += int(np.count_nonzero(queries.k))
@@ -531,6 +554,8 @@ class Operator:
         self._objects = longer_with(self._objects, size, 0)
         self._objects["first"][old:] = NONE
         self._place = longer_with(self._place, size, 0)
+        if self._earth:
+            self._vectors = longer_with(self._vectors, size + 1, 0)
         self._lines = self._lines._replace(
             bits=longer_with(self._lines.bits, size + 1, 0),
             values=longer_with(self._lines.values, size + 1, 0),
@@ -548,6 +573,8 @@ class Operator:
         self._focal, self._then, self._span = (
             longer_with(column, size, NONE) for column in (self._focal, self._then, self._span)
         )
+        if self._earth:
+            self._anchors = longer_with(self._anchors, 2 * size, 0)
         self._free_numbers += range(size - 1, old - 1, -1)
         self.ids += [""] * (size - old)
         self._lay_out()
@@ -616,10 +643,15 @@ class Operator:
             here, place = objects["here"] > 0, self._place
         points = place[here & (objects["mine"] > 0)]
         self._built = self._sizes(int(np.count_nonzero(here)))
-        self._area = area = _area(points)
+        self._is_turned = self._earth and _are_across(points[:, 0])
+        if self._is_turned:
+            points = np.stack([_turned(points[:, 0]), points[:, 1]], axis=1)
+        scales = self._scales(points)
+        self._area = area = _area(points) * scales[0] * scales[1]
         # A circle of this radius has one object in it, on average.
         self._guess = float(np.sqrt(area / (np.pi * max(len(points), 1))))
-        self._frame = chosen_frame(points, self._side or self._chosen_side(area, len(points)))
+        side = self._side or self._chosen_side(area, len(points))
+        self._frame = chosen_frame(points, (side / scales[0], side / scales[1]))
         cells = self._frame.columns * self._frame.rows
         self._spots = empty_lists(cells, cells + len(objects) // ITEMS + 1)
         self._levels = levels_of(self._frame)
@@ -629,10 +661,20 @@ class Operator:
             for chosen in (self._queries["k"] == 0, self._queries["k"] > 0)
         )
         self._assemble()
-        cell = cells_holding(self._frame, self._place[present])
+        cell = cells_holding(self._world, self._place[present])
         objects["cell"][present] = cell
         fill_lists(self._spots, cell, present, objects["spot"])
         list_open_queries(self._world)
+
+    def _scales(self, points: Doubles) -> tuple[float, float]:
+        """Units of length for each unit of the coordinates. On Earth a degree of longitude is as
+        long as in the middle of the objects, so that cells there are as wide as they are high."""
+        if not self._earth:
+            return 1.0, 1.0
+        middle = float(np.median(points[:, 1])) if len(points) else 0.0
+        cosine = sine_and_cosine(middle)[1] if np.isfinite(middle) else 1.0
+        # Next to a pole a cell has many degrees of longitude, but is no half of the Earth.
+        return DEGREE_METRES * max(cosine, 0.01), DEGREE_METRES
 
     def _chosen_side(self, area: float, count: int) -> float:
         """Half of what a query is wide, but not so that most cells are empty. Without queries cells
@@ -682,7 +724,29 @@ class Operator:
             self._around,
             self._significant or None,
             self._guess,
+            self._earth or None,
+            self._vectors,
+            self._anchors,
+            self._is_turned,
         )
+
+
+def _vectors(places: Doubles) -> Doubles:
+    return vectors_of(np.ascontiguousarray(places[:, 0]), np.ascontiguousarray(places[:, 1]))
+
+
+def _are_across(longitudes: Doubles) -> bool:
+    """Whether most of these are nearer together across the antimeridian."""
+    if not np.isfinite(longitudes).all() or not len(longitudes):
+        return False
+    straight, across = (
+        float(np.diff(np.quantile(x, [0.005, 0.995]))[0]) for x in (longitudes, _turned(longitudes))
+    )
+    return across < straight / 2
+
+
+def _turned(longitudes: Doubles) -> Doubles:
+    return np.where(longitudes < 0, longitudes + 180.0, longitudes - 180.0)
 
 
 def _area(points: Doubles) -> float:

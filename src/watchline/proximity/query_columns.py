@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from watchline.kernels.arrays import Bytes, Doubles, Integers
+from watchline.kernels.earth import chord_of
 from watchline.model import (
     TRUE,
     Condition,
@@ -135,7 +136,8 @@ def moving(numbered: Iterable[tuple[int, Query]], stream: Stream) -> Moving:
             form[i], size[i] = BOX, (region.width / 2, region.height / 2)
             focals[OF_REGION][i] = region.focal
         elif isinstance(region, MovingCircle):
-            form[i], size[i] = CIRCLE, (region.radius, region.radius * region.radius)
+            reach = chord_of(region.radius) if stream.geography else region.radius
+            form[i], size[i] = CIRCLE, (region.radius, reach * reach)
             focals[OF_REGION][i] = region.focal
         if nearest is not None:
             k[i] = min(nearest.k, np.iinfo(np.int32).max)

@@ -30,13 +30,18 @@ from watchline.proximity.tables import (
     Presence,
     World,
     admits,
-    around_box,
+    bounds_on_earth,
     cells_of_query,
+    cells_on_earth,
+    column_at,
+    columns_across,
     in_region,
     is_focal,
     list_query,
+    may_hold,
     note_change,
     outer_of,
+    point_at,
     refer,
     region_of,
     set_region,
@@ -49,10 +54,10 @@ from watchline.proximity.tables import (
 def objects_in(world: World, cells: Any) -> int:
     """How many objects these cells hold."""
     c1, c2, r1, r2 = cells
-    n = 0
+    n, columns = 0, world.frame.columns
     for r in range(r1, r2 + 1):
-        for c in range(c1, c2 + 1):
-            n += world.spots.heads[r * world.frame.columns + c, 2]
+        for i in range(c1, c1 + columns_across(world, c1, c2, columns)):
+            n += world.spots.heads[r * columns + column_at(world, i, columns), 2]
     return n
 
 
@@ -61,9 +66,13 @@ def most_of_range(world: World, q: int, x: float, y: float) -> int:
     """The most changes there can be when this query's focal object comes to this place, or goes."""
     queries = world.queries
     w, h = queries.w[q], queries.h[q]
-    if queries.form[q] == CIRCLE:
-        w = h = widened(w)
-    n = objects_in(world, cells_between(world.frame, x - w, y - h, x + w, y + h))
+    if world.earth is not None:
+        bounds = bounds_on_earth(queries.form[q], x, y, w, h)
+        n = objects_in(world, cells_on_earth(world, bounds))
+    else:
+        if queries.form[q] == CIRCLE:
+            w = h = widened(w)
+        n = objects_in(world, cells_between(world.frame, x - w, y - h, x + w, y + h))
     return n + objects_in(world, cells_of_query(world, q)) if queries.state[q] == OPEN else n
 
 
@@ -132,27 +141,28 @@ def _sweep(
     """The objects of these cells that leave the one region or enter the other, as is asked."""
     heads, blocks = world.spots
     (old, old_outer), (new, new_outer) = before, after
-    number = world.queries.filter[q]
+    number, columns = world.queries.filter[q], world.frame.columns
     for r in range(cells[2], cells[3] + 1):
-        for c in range(cells[0], cells[1] + 1):
-            cell = r * world.frame.columns + c
+        for i in range(cells[0], cells[0] + columns_across(world, cells[0], cells[1], columns)):
+            cell = r * columns + column_at(world, i, columns)
             block, fill = heads[cell, 0], heads[cell, 1]
             while block != NONE:
                 for place in range(block * BLOCK, block * BLOCK + fill):
                     s = np.int64(blocks[place])
-                    x, y = world.place[s, 0], world.place[s, 1]
+                    point = point_at(world, world.place[s, 0], world.place[s, 1], s)
                     more = 0
                     if world.significant is not None:
-                        near = (asked & BEFORE != 0) and in_region(old_outer, x, y)
-                        comes = (asked & AFTER != 0) and in_region(new_outer, x, y)
+                        near = (asked & BEFORE != 0) and in_region(world, old_outer, point)
+                        comes = (asked & AFTER != 0) and in_region(world, new_outer, point)
                         if not (near or comes):
                             continue
-                        was, now = near and in_region(old, x, y), comes and in_region(new, x, y)
+                        was = near and in_region(world, old, point)
+                        now = comes and in_region(world, new, point)
                         if near != comes and asked & (LEAVE if near else ENTER):
                             more = 1 if comes else -1
                     else:
-                        was = (asked & BEFORE != 0) and in_region(old, x, y)
-                        now = (asked & AFTER != 0) and in_region(new, x, y)
+                        was = (asked & BEFORE != 0) and in_region(world, old, point)
+                        now = (asked & AFTER != 0) and in_region(world, new, point)
                     changed = was != now and asked & (LEAVE if was else ENTER)
                     if not changed and not more:
                         continue
@@ -182,6 +192,7 @@ def object_moves(
     (heads, blocks), queries = world.ranges, world.queries
     had, x, y, i = old
     has, to_x, to_y, j = new
+    left, came = point_at(world, x, y, i), point_at(world, to_x, to_y, j)
     block, fill = heads[number, 0], heads[number, 1]
     while block != NONE:
         for place in range(block * BLOCK, block * BLOCK + fill):
@@ -189,8 +200,8 @@ def object_moves(
             if world.significant is not None and not _refers(world, s, q, old, new, asked):
                 continue
             region = region_of(world, q)
-            was = had and in_region(region, x, y)
-            now = has and in_region(region, to_x, to_y)
+            was = had and in_region(world, region, left)
+            now = has and in_region(world, region, came)
             if not (was or now) or is_focal(world.focal, q, s):
                 continue
             number_of = queries.filter[q]
@@ -209,13 +220,14 @@ def _refers(world: World, s: int, q: int, old: Presence, new: Presence, asked: A
     """Whether query q looks at object s, before or after; the object knows it then."""
     had, x, y, i = old
     has, to_x, to_y, j = new
+    left, came = point_at(world, x, y, i), point_at(world, to_x, to_y, j)
     outer = outer_of(world, q)
-    near, comes = had and around_box(outer, x, y), has and around_box(outer, to_x, to_y)
+    near, comes = had and may_hold(world, outer, left), has and may_hold(world, outer, came)
     if not (near or comes) or is_focal(world.focal, q, s):
         return False
     number = world.queries.filter[q]
-    near = near and in_region(outer, x, y) and admits(world.lines, i, number)
-    comes = comes and in_region(outer, to_x, to_y) and admits(world.lines, j, number)
+    near = near and in_region(world, outer, left) and admits(world.lines, i, number)
+    comes = comes and in_region(world, outer, came) and admits(world.lines, j, number)
     if near and not comes and asked & LEAVE:
         refer(world, s, LESS)
     elif comes and not near and asked & ENTER:

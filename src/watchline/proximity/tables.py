@@ -1,5 +1,9 @@
 """The tables of the shared operator: objects, queries, and the changes of answers.
 
+On Earth coordinates are degrees and lengths metres. There each place also has its vector, from
+which all distances are measured; degrees only say in which cell a place is and whether a box holds
+it. Vectors are computed where objects and queries are placed (`watchline.kernels.earth`).
+
 An object has a slot and a query has a number, which are their places in the columns. An object is
 in the list of its cell; a query is in the lists of the cells that its region, or the circle of what
 it knows, touches. A query that is too large for that is in the lists of larger cells.
@@ -14,23 +18,43 @@ import numpy as np
 
 from watchline.kernels.arrays import Doubles, Integers, Mask, Signs, Small, Words
 from watchline.kernels.compiled import leaf
+from watchline.kernels.earth import (
+    Bounds,
+    Vector,
+    between_longitudes,
+    bounds_around,
+    box_around,
+    chord_of,
+    metres_of,
+    put_vector,
+    square_of_chord,
+    vector_at,
+)
 from watchline.proximity.grid import (
     NONE,
     WIDER,
     CellLists,
+    Cells,
     GridFrame,
+    cell_holding,
     cells_between,
+    cells_within,
     find,
     put,
     spare_blocks,
     take,
+    turned,
 )
 
 # Records: see OBJECT and QUERY.
 Table = Any
-# Kind (BOX or CIRCLE), x1, y1, x2, y2, and for circles the centre and the square of the radius.
+# Kind (BOX or CIRCLE), x1, y1, x2, y2, and for circles the centre and the square of the radius. On
+# Earth a box has its west, south, east and north; a circle its centre's vector in place of these,
+# and the square of its chord at the end.
 PlacedRegion = tuple[float, float, float, float, float, float, float, float]
 
+# Coordinates and, on Earth, the vector.
+Point = tuple[float, float, Vector]
 # An object before or after an event: whether it is there, its place, and its line.
 Presence = tuple[bool, float, float, int]
 
@@ -83,10 +107,10 @@ OBJECT = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-# `w`, `h`: half width and half height, or radius and its square. `x1` to `y2`, `mx`, `my`: a box
-# around all that is looked at now, and its middle. `cx`, `cy`: where distances count from. `waits`:
-# for which roles. `since`: the earliest report that starts it. `filter`: which bit of an object
-# admits it. `centred`: see NO_CENTRE.
+# `w`, `h`: half width and half height, or radius and its square, on Earth that of its chord. `x1`
+# to `y2`, `mx`, `my`: a box around all that is looked at now, and its middle. `cx`, `cy`: where
+# distances count from. `waits`: for which roles. `since`: the earliest report that starts it.
+# `filter`: which bit of an object admits it. `centred`: see NO_CENTRE.
 #
 # The nearest known are the `count` from `start` on, by distance and label: all that are not beyond
 # (`reach`, `reach_label`). The first `k` of them are the answer.
@@ -163,6 +187,14 @@ class World(NamedTuple):
     significant: bool | None
     # The radius in which there is one object, on average.
     guess: float
+    # None in the plane: kernels for it are compiled without all that concerns the Earth.
+    earth: bool | None
+    # On Earth: the vectors of objects by their lines, and those of the centres of queries, which
+    # are twice the query and the role.
+    vectors: Doubles
+    anchors: Doubles
+    # Whether the grid is: see `grid`.
+    is_turned: bool
 
 
 class AnswerChanges(NamedTuple):
@@ -198,9 +230,55 @@ def widened(radius: float) -> float:
 
 
 @leaf
+def point_at(world: World, x: float, y: float, line: int) -> Point:
+    """An object's place, of which the line has the vector."""
+    if world.earth is not None:
+        return x, y, vector_at(world.vectors, line)
+    return x, y, (0.0, 0.0, 0.0)
+
+
+@leaf
+def cell_at(world: World, x: float, y: float) -> int:
+    """The cell of a place."""
+    if world.earth is not None and world.is_turned:
+        x = turned(x)
+    return cell_holding(world.frame, x, y)
+
+
+@leaf
+def cells_on_earth(world: World, bounds: Bounds) -> Cells:
+    """The cells of all places within these bounds."""
+    return cells_within(world.frame, world.is_turned, bounds)
+
+
+@leaf
+def centre_at(world: World, q: int) -> Point:
+    """The centre of nearest neighbours."""
+    x, y = world.queries.cx[q], world.queries.cy[q]
+    if world.earth is not None:
+        return x, y, vector_at(world.anchors, 2 * q + OF_NEAREST)
+    return x, y, (0.0, 0.0, 0.0)
+
+
+@leaf
+def square_between(world: World, a: Point, b: Point) -> float:
+    """The square of the distance by which nearest neighbours are ordered."""
+    if world.earth is not None:
+        return square_of_chord(a[2], b[2])
+    dx, dy = a[0] - b[0], a[1] - b[1]
+    return dx * dx + dy * dy
+
+
+@leaf
 def region_of(world: World, q: int) -> PlacedRegion:
     """The region of the answer."""
     o = world.queries[q]
+    if world.earth is not None:
+        if o.form == CIRCLE:
+            return _circle_on_earth(world, q, o.h)
+        if world.significant is not None:
+            return _box_on_earth(box_around(o.mx, o.my, 2.0 * o.w, 2.0 * o.h))
+        return _box_on_earth((o.x1, o.y1, o.x2, o.y2))
     if world.significant is not None and o.form == BOX:
         return (float(BOX), o.mx - o.w, o.my - o.h, o.mx + o.w, o.my + o.h, o.mx, o.my, o.h)
     return (float(o.form), o.x1, o.y1, o.x2, o.y2, o.mx, o.my, o.h)
@@ -213,7 +291,16 @@ def outer_of(world: World, q: int) -> PlacedRegion:
     square = o.h
     if world.significant is not None and o.form == CIRCLE:
         m = world.around[q].margin
-        square = (o.w + m) * (o.w + m) if m > 0 else o.h
+        if m > 0:
+            if world.earth is not None:
+                chord = chord_of(o.w + m)
+                square = max(square, chord * chord)
+            else:
+                square = (o.w + m) * (o.w + m)
+    if world.earth is not None:
+        if o.form == CIRCLE:
+            return _circle_on_earth(world, q, square)
+        return _box_on_earth((o.x1, o.y1, o.x2, o.y2))
     return (float(o.form), o.x1, o.y1, o.x2, o.y2, o.mx, o.my, square)
 
 
@@ -222,18 +309,43 @@ def whole_of(world: World, q: int) -> PlacedRegion:
     """The region as it was before it was shrunk."""
     o, around = world.queries[q], world.around[q]
     w, h = around.w, around.h
+    if world.earth is not None:
+        if o.form == CIRCLE:
+            return _circle_on_earth(world, q, h)
+        return _box_on_earth(box_around(o.mx, o.my, 2.0 * w, 2.0 * h))
     return (float(o.form), o.mx - w, o.my - h, o.mx + w, o.my + h, o.mx, o.my, h)
 
 
 @leaf
-def around_box(region: PlacedRegion, x: float, y: float) -> bool:
-    """Whether a place may be in the region, by the box around it."""
+def _circle_on_earth(world: World, q: int, square: float) -> PlacedRegion:
+    x, y, z = vector_at(world.anchors, 2 * q + OF_REGION)
+    return (float(CIRCLE), x, y, z, 0.0, 0.0, 0.0, square)
+
+
+@leaf
+def _box_on_earth(bounds: Bounds) -> PlacedRegion:
+    west, south, east, north = bounds
+    return (float(BOX), west, south, east, north, 0.0, 0.0, 0.0)
+
+
+@leaf
+def may_hold(world: World, region: PlacedRegion, point: Point) -> bool:
+    """Whether a place may be in the region, by the box around it; on Earth, whether it is."""
+    if world.earth is not None:
+        return in_region(world, region, point)
+    x, y, _ = point
     return (region[1] <= x) & (x <= region[3]) & (region[2] <= y) & (y <= region[4])
 
 
 @leaf
-def in_region(region: PlacedRegion, x: float, y: float) -> bool:
+def in_region(world: World, region: PlacedRegion, point: Point) -> bool:
     """Whether a region holds a point, by the fixed formulas."""
+    x, y, vector = point
+    if world.earth is not None:
+        if region[0] == BOX:
+            level = (region[2] <= y) & (y < region[4])
+            return level and between_longitudes(x, region[1], region[3])
+        return square_of_chord(vector, (region[1], region[2], region[3])) <= region[7]
     if region[0] == BOX:
         return (region[1] <= x) & (x < region[3]) & (region[2] <= y) & (y < region[4])
     dx, dy = x - region[5], y - region[6]
@@ -248,11 +360,23 @@ def set_region(world: World, q: int, x: float, y: float) -> None:
     w, h, m = o.w, o.h, 0.0
     if world.significant is not None:
         m = world.around[q].margin
+    o.mx, o.my = x, y
+    if world.earth is not None:
+        put_vector(world.anchors, 2 * q + OF_REGION, x, y)
+        o.x1, o.y1, o.x2, o.y2 = bounds_on_earth(o.form, x, y, w + m, h + m)
+        return
     if o.form == CIRCLE:
         w = h = widened(w + m)
         m = 0.0
-    o.mx, o.my = x, y
     o.x1, o.y1, o.x2, o.y2 = x - w - m, y - h - m, x + w + m, y + h + m
+
+
+@leaf
+def bounds_on_earth(form: int, x: float, y: float, w: float, h: float) -> Bounds:
+    """Around a circle of radius w, or exactly those of a box of half width w and half height h."""
+    if form == CIRCLE:
+        return bounds_around(x, y, w)
+    return box_around(x, y, 2.0 * w, 2.0 * h)
 
 
 @leaf
@@ -277,15 +401,18 @@ def is_focal(focal: Small, q: int, s: int) -> bool:
 
 
 @leaf
-def distance_to(world: World, q: int, x: float, y: float) -> float:
+def distance_to(world: World, q: int, point: Point) -> float:
     """From the centre of query q as it is now; NaN if the query has none."""
     o = world.queries[q]
     if o.centred == NO_CENTRE:
         return np.nan
+    if world.earth is not None:
+        role = OF_REGION if o.centred == REGION_CENTRE else OF_NEAREST
+        return metres_of(square_of_chord(point[2], vector_at(world.anchors, 2 * q + role)))
     if o.centred == REGION_CENTRE:
-        dx, dy = x - o.mx, y - o.my
+        dx, dy = point[0] - o.mx, point[1] - o.my
     else:
-        dx, dy = x - o.cx, y - o.cy
+        dx, dy = point[0] - o.cx, point[1] - o.cy
     return math.sqrt(dx * dx + dy * dy)
 
 
@@ -297,7 +424,8 @@ def note_change(
     changes.event[at], changes.query[at], changes.what[at] = event, q, np.int8(what)
     if s >= 0:
         changes.row[at] = world.objects.row[s]
-        changes.distance[at] = distance_to(world, q, world.place[s, 0], world.place[s, 1])
+        point = point_at(world, world.place[s, 0], world.place[s, 1], s)
+        changes.distance[at] = distance_to(world, q, point)
     else:
         changes.row[at], changes.distance[at] = -1, np.nan
     return at + 1
@@ -348,17 +476,46 @@ def is_followed(world: World, s: int) -> bool:
 
 
 @leaf
+def columns_across(world: World, c1: int, c2: int, columns: int) -> int:
+    """How many columns there are from one to another: on Earth perhaps beyond the antimeridian."""
+    n = c2 - c1 + 1
+    if world.earth is not None and c1 > c2:
+        n += columns
+    return n
+
+
+@leaf
+def column_at(world: World, c: int, columns: int) -> int:
+    """The column that comes as the c-th: on Earth the first one comes after the last one."""
+    if world.earth is not None and c >= columns:
+        return c - columns
+    return c
+
+
+@leaf
+def _is_beside(world: World, c: int, c1: int, c2: int) -> bool:
+    """Whether a column is not among those from c1 to c2."""
+    if world.earth is not None and c1 > c2:
+        return (c < c1) & (c > c2)
+    return (c < c1) | (c > c2)
+
+
+@leaf
 def list_query(world: World, lists: CellLists, q: int, cells: Any) -> None:
     """Brings a query into the lists of these cells, or of larger ones around them."""
     span, top = world.span, len(world.levels) - 1
     c1, c2, r1, r2 = cells
-    level, many = 0, (c2 - c1 + 1) * (r2 - r1 + 1)
+    level, many = 0, columns_across(world, c1, c2, world.frame.columns) * (r2 - r1 + 1)
     # Those of the one cell at the top always find room.
     room = min(spare_blocks(lists) - len(span) // 16 - 2, MOST_CELLS)
     while many > room and level < top:
         level += 1
+        is_across = c1 > c2
         c1, c2, r1, r2 = c1 >> WIDER, c2 >> WIDER, r1 >> WIDER, r2 >> WIDER
-        many = (c2 - c1 + 1) * (r2 - r1 + 1)
+        columns = world.levels[level, 1]
+        if world.earth is not None and is_across and c1 <= c2 + 1:
+            c1, c2 = np.int64(0), columns - 1
+        many = columns_across(world, c1, c2, columns) * (r2 - r1 + 1)
     o1, o2, p1, p2 = (
         np.int64(span[q, 0]),
         np.int64(span[q, 1]),
@@ -374,12 +531,14 @@ def list_query(world: World, lists: CellLists, q: int, cells: Any) -> None:
         world.levels[level, 2] += 1
     first, columns = world.levels[level, 0], world.levels[level, 1]
     for r in range(p1, p2 + 1):
-        for c in range(o1, o2 + 1):
-            if c < c1 or c > c2 or r < r1 or r > r2:
+        for i in range(o1, o1 + columns_across(world, o1, o2, columns)):
+            c = column_at(world, i, columns)
+            if _is_beside(world, c, c1, c2) or r < r1 or r > r2:
                 _out(lists, first + r * columns + c, q)
     for r in range(r1, r2 + 1):
-        for c in range(c1, c2 + 1):
-            if c < o1 or c > o2 or r < p1 or r > p2:
+        for i in range(c1, c1 + columns_across(world, c1, c2, columns)):
+            c = column_at(world, i, columns)
+            if _is_beside(world, c, o1, o2) or r < p1 or r > p2:
                 put(lists, first + r * columns + c, q)
     span[q, 0], span[q, 1], span[q, 2], span[q, 3], span[q, 4] = c1, c2, r1, r2, level
 
@@ -391,9 +550,10 @@ def unlist_query(world: World, lists: CellLists, q: int) -> None:
     if level == UNLISTED:
         return
     first, columns = world.levels[level, 0], world.levels[level, 1]
+    c1, c2 = np.int64(span[q, 0]), np.int64(span[q, 1])
     for r in range(span[q, 2], span[q, 3] + 1):
-        for c in range(span[q, 0], span[q, 1] + 1):
-            _out(lists, first + r * columns + c, q)
+        for i in range(c1, c1 + columns_across(world, c1, c2, columns)):
+            _out(lists, first + r * columns + column_at(world, i, columns), q)
     world.levels[level, 2] -= 1
     span[q, 4] = UNLISTED
 
@@ -414,8 +574,18 @@ def _out(lists: CellLists, number: int, q: int) -> None:
 @leaf
 def cells_of_query(world: World, q: int) -> Any:
     """The cells that a query looks at, or would with its whole region."""
+    o = world.queries[q]
+    if world.earth is not None:
+        bounds = o.x1, o.y1, o.x2, o.y2
+        if world.significant is not None:
+            around = world.around[q]
+            if around.w > o.w:
+                # Around one centre the wider of two regions holds the other.
+                w, h = max(around.w, o.w + around.margin), max(around.h, o.h + around.margin)
+                bounds = bounds_on_earth(o.form, o.mx, o.my, w, h)
+        return cells_on_earth(world, bounds)
     if world.significant is not None:
-        o, around = world.queries[q], world.around[q]
+        around = world.around[q]
         if around.w > o.w:
             w, h = around.w, around.h
             if o.form == CIRCLE:
@@ -427,5 +597,4 @@ def cells_of_query(world: World, q: int) -> Any:
                 max(o.x2, o.mx + w),
                 max(o.y2, o.my + h),
             )
-    o = world.queries[q]
     return cells_between(world.frame, o.x1, o.y1, o.x2, o.y2)

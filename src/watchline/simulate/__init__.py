@@ -8,6 +8,10 @@
         ...
     traffic.top_speed  # what a stream may declare as MAX SPEED
 
+On Earth: `roads.town(40).placed(-122.42, 37.77)`, or of longitudes and latitudes
+`roads.Network.of(nodes, edges, geography=True)`. Rows then have the columns lon and lat, for a
+stream that declares POINT (lon, lat) AS GEOGRAPHY, and speeds are in metres a second.
+
 network.py  `Network`: nodes and edges of any table, and the checks
 towns.py    `town`: a network that is made
 trees.py    the shortest ways to some destinations
@@ -16,8 +20,18 @@ motion.py   `traffic`: who is where, tick by tick
 
 from __future__ import annotations
 
-from watchline.simulate.motion import KINDS, SCHEMA, Kind, Traffic, traffic
+from watchline.simulate.motion import EARTH_SCHEMA, KINDS, SCHEMA, Kind, Traffic, traffic
 from watchline.simulate.network import LIMITS, Network
 from watchline.simulate.towns import town
 
-__all__ = ["KINDS", "LIMITS", "SCHEMA", "Kind", "Network", "Traffic", "town", "traffic"]
+__all__ = [
+    "EARTH_SCHEMA",
+    "KINDS",
+    "LIMITS",
+    "SCHEMA",
+    "Kind",
+    "Network",
+    "Traffic",
+    "town",
+    "traffic",
+]

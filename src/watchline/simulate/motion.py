@@ -5,6 +5,8 @@ standing, and then sets out for another one or vanishes; for each that vanishes 
 that there are always equally many. Between two reports it moves at the speed of its kind or at the
 limit of the edge, whichever is less, times a pace of its own.
 
+On Earth places are longitudes and latitudes, and all speeds are in metres a second.
+
 Invariant: a reported place is on an edge, and two reports of an object are never further apart than
 `top_speed` times the time between. Objects stand by id, because a new one has the highest id and
 stands last, so that rows are in the order (ts, id) without sorting.
@@ -28,6 +30,7 @@ import pyarrow as pa
 from watchline.errors import InvalidNetwork, InvalidRange
 from watchline.kernels.arrays import Doubles, Integers, Small
 from watchline.kernels.compiled import inner, kernel, leaf
+from watchline.kernels.earth import DEGREE_METRES, wrapped_all
 from watchline.simulate.network import KMH, Network
 from watchline.simulate.trees import (
     FEWEST,
@@ -54,6 +57,8 @@ SCHEMA = pa.schema(
         ("ts", pa.timestamp("us", "UTC")),
     ]
 )
+# Of traffic on Earth.
+EARTH_SCHEMA = SCHEMA.set(1, pa.field("lon", pa.float64())).set(2, pa.field("lat", pa.float64()))
 START = datetime(2025, 1, 1, tzinfo=timezone.utc)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICRO = timedelta(microseconds=1)
@@ -165,7 +170,7 @@ def traffic(  # noqa: PLR0913 - the public options, each a keyword
         interval=micros,
         start=(start - _EPOCH) // _MICRO,
         seed=seed,
-        top_speed=float(_top_speed(arcs, speeds, micros / SECOND)),
+        top_speed=_top_speed(network, arcs, speeds, micros / SECOND),
         _names=pa.array([kind.name for kind in kinds], pa.string()),
         _arcs=arcs,
         _rules=Rules(speeds, profiles, np.cumsum(shares), starts, vanish, micros / SECOND),
@@ -177,8 +182,8 @@ def traffic(  # noqa: PLR0913 - the public options, each a keyword
 class Traffic:
     """Reports of traffic, tick by tick; each iteration begins anew and gives the same rows.
 
-    `interval` and `start` are in microseconds. `top_speed` is in coordinate units a second, as is
-    the column `speed`, and allows for the rounding of coordinates.
+    `interval` and `start` are in microseconds. `top_speed` is in coordinate units a second, or in
+    metres a second on Earth, as is the column `speed`, and allows for the rounding of coordinates.
     """
 
     network: Network
@@ -209,13 +214,19 @@ class Traffic:
 
     def table(self) -> pa.Table:
         """All ticks at once."""
-        return pa.concat_tables([SCHEMA.empty_table(), *self]).combine_chunks()
+        return pa.concat_tables([self.schema.empty_table(), *self]).combine_chunks()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its rows."""
+        return EARTH_SCHEMA if self.network.geography else SCHEMA
 
     def _table(self, rows: Reports, times: Integers) -> pa.Table:
         kinds = self._names.take(pa.array(rows.kinds))
         stamps = pa.array(times).view(SCHEMA.field("ts").type)
-        numbers = [pa.array(column) for column in (rows.ids, rows.x, rows.y, rows.speeds)]
-        return pa.Table.from_arrays([*numbers, kinds, stamps], schema=SCHEMA)
+        x = wrapped_all(rows.x) if self.network.geography else rows.x
+        numbers = [pa.array(column) for column in (rows.ids, x, rows.y, rows.speeds)]
+        return pa.Table.from_arrays([*numbers, kinds, stamps], schema=self.schema)
 
 
 def _checked(
@@ -242,11 +253,15 @@ def _check_kinds(kinds: Sequence[Kind]) -> None:
             raise InvalidRange(f"the speed and share of {kind.name!r} must be greater than zero")
 
 
-def _top_speed(arcs: Arcs, speeds: Doubles, seconds: float) -> float:
+def _top_speed(network: Network, arcs: Arcs, speeds: Doubles, seconds: float) -> float:
     """The fastest kind on the edge where it covers most; coordinates are rounded a little."""
-    fastest = float((speeds.max(axis=0)[arcs.codes] * arcs.scales).max())
+    fastest = float((speeds.max(axis=0)[arcs.codes] * arcs.scales).max()) * network.bend
     largest = float(max(np.abs(arcs.x).max(), np.abs(arcs.y).max()))
-    return fastest * (1 + 1e-9) + 8 * np.finfo(np.float64).eps * largest / seconds
+    rounded = 8 * np.finfo(np.float64).eps * largest
+    if network.geography:
+        # The vectors of places are good to some nanometres.
+        rounded = rounded * DEGREE_METRES + 1e-8
+    return fastest * (1 + 1e-9) + rounded / seconds
 
 
 def _fleet(size: int) -> Fleet:
@@ -317,7 +332,7 @@ def _report(fleet: Fleet, slot: Number, arcs: Arcs, rules: Rules, rows: Reports)
         head, length = arcs.heads[arc], arcs.lengths[arc]
         if length > 0.0:
             part = fleet.done[slot] / length
-            x += (arcs.x[head] - x) * part
+            x += arcs.across[arc] * part
             y += (arcs.y[head] - y) * part
         speed = rules.speeds[kind, arcs.codes[arc]] * fleet.paces[slot] * arcs.scales[arc]
     rows.ids[slot], rows.kinds[slot] = fleet.ids[slot], kind

@@ -43,8 +43,10 @@ class Arcs(NamedTuple):
     # The same edge in the other direction.
     mates: Small
     lengths: Doubles
+    # How far an arc goes in x; in y that is the difference of its ends.
+    across: Doubles
     codes: Small
-    # Coordinate units of a unit of length.
+    # Coordinate units of a unit of length, or metres on Earth.
     scales: Doubles
     # The component of each node, its place in it, and the nodes and arcs of each component.
     components: Small
@@ -89,6 +91,7 @@ def arcs_of(network: Network) -> Arcs:
         heads=heads[order],
         mates=position[(order + edges) % (2 * edges)].astype(np.int32),
         lengths=np.tile(network.length, 2)[order],
+        across=np.concatenate([network.across, -network.across])[order],
         codes=np.tile(network.codes, 2)[order],
         scales=np.tile(scale, 2)[order],
         components=components,

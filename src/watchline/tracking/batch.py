@@ -26,6 +26,7 @@ from watchline.tracking.distances import (
     chosen_distances,
     distances_between,
     joined_distances,
+    metres_apart,
     points_of,
 )
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, both_tables
@@ -240,7 +241,10 @@ class ProcessedBatch:
         old, new = old[moved], new[moved]
         points, times = points_of(self._columns, stream), self._own.times
         with np.errstate(over="ignore", invalid="ignore"):
-            gone = np.hypot(*(points[new] - points[old]).T)
+            if stream.geography:
+                gone = metres_apart(points[new], points[old])
+            else:
+                gone = np.hypot(*(points[new] - points[old]).T)
             return int(
                 np.count_nonzero(gone > stream.max_speed * (times[new] - times[old]) / SECOND)
             )
@@ -475,7 +479,8 @@ class ProcessedBatch:
         if centres:
             to = np.array([centres.get(name, (np.nan, np.nan)) for name in names])
             points = points_of(self._columns, self._stream, shown)
-            distances = distances_between(points, to[which])
+            measured = metres_apart if self._stream.geography else distances_between
+            distances = measured(points, to[which])
         return _EndedAnswers(shown, time, wanted.take(pa.array(which)), last < time, distances)
 
     def _row_at(self, codes: Integers, moments: Integers) -> Integers:

@@ -79,8 +79,12 @@ class RowOperator:
 
     def __init__(self, stream: Stream, sent: SentTimelines, shrinkage: Shrinkage):
         self._stream, self._sent, self._shrinkage = stream, sent, shrinkage
-        significant = stream.retention is not None
-        self._operator = Operator(object_type(stream), sent.parts > 1, significant=significant)
+        self._operator = Operator(
+            object_type(stream),
+            sent.parts > 1,
+            significant=stream.retention is not None,
+            earth=stream.geography,
+        )
         self._filters = Filters(stream)
         self.seats: Small = np.empty(0, np.int32)
         self.other_seats: Small = np.empty(0, np.int32)

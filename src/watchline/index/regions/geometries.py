@@ -483,6 +483,9 @@ def _corridors(
 ) -> RegionColumns:
     columns = _ragged(shapes, CORRIDOR, reach + 0.0)
     _finite_extent(columns, numbers, problems)
+    longest = np.maximum.reduceat(columns.chains[:, 1], columns.begins[:-1])
+    many = f"a line has at most {MOST_EDGES:,} points: simplify it or split it"
+    problems.add(longest >= MOST_EDGES, many, numbers)
     within = f"between {SHORTEST:g} and {LONGEST:g}"
     good = (reach >= SHORTEST) & (reach <= LONGEST)
     problems.add(~good, f"within= must be {within}", numbers)

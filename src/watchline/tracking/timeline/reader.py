@@ -11,6 +11,9 @@ then by object, or nothing while it has no centre. What leaves and enters has it
 centre as it is after the event; what leaves a line that ends, or that loses its centre, from the
 centre that this line had.
 
+Places are points of three coordinates: on Earth their vectors, made of the degrees of rows and
+lines as in the shards; in a plane with 0 behind the two, which adds nothing to a square.
+
 Cost: rows and events are ranked and records sorted, once. An event that touches a query costs the
 query's candidates, at most k of each shard, and where its centre moves a sort of them. Queries to
 which nothing happened cost nothing, unless a whole timeline has them.
@@ -21,7 +24,6 @@ that end a query's life have no cause, and are one for each query, which is repl
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -32,9 +34,12 @@ import pyarrow.compute as pc
 from watchline.kernels.arrays import Doubles, Integers
 from watchline.kernels.buffers import grown
 from watchline.kernels.compiled import inner, kernel
+from watchline.kernels.earth import Vector, arcs_over, vectors_of
 from watchline.model import Stream
 from watchline.proximity import ADD, CENTRE, CLOSE, END, FRESH, REFRESH, REMOVE
 from watchline.reasons import ENTERED, LEFT, Reason
+from watchline.rows import Columns
+from watchline.tracking.distances import points_of
 from watchline.tracking.timeline.format import PLAIN, RECORDS, STEP, Timeline, column_numbers
 
 
@@ -78,8 +83,7 @@ class _Lines(NamedTuple):
     group: Integers
     first: Integers
     k: Integers
-    x: Doubles
-    y: Doubles
+    centre: Doubles
 
 
 class _MergedEvents(NamedTuple):
@@ -105,8 +109,7 @@ class _Records(NamedTuple):
 class _Rows(NamedTuple):
     """Points of rows, and the rank of the object of each among `objects`."""
 
-    x: Doubles
-    y: Doubles
+    points: Doubles
     object: Integers
     objects: int
 
@@ -120,7 +123,7 @@ def merge_timelines(
     candidates of the batch's beginning are in the timelines.
     """
     happenings = pa.concat_tables([t.events for t in timelines])
-    ids, lines, line_of = _lines([t.queries for t in timelines])
+    ids, lines, line_of = _lines([t.queries for t in timelines], stream)
     tables = [t.rows for t in timelines]
     owners = np.empty(0, np.int64)
     if known is not None:
@@ -134,10 +137,9 @@ def merge_timelines(
     records = _records(timelines, line_of, event_of)
     if len(owners):
         records = _with_known(records, lines.first[owners], rows.num_rows - len(owners))
-    # Copies, since a kernel is compiled once more for what is read-only.
-    x, y = (np.array(rows[name].to_numpy()) for name in stream.point or ())
-    placed = _Rows(x, y, ranks[: rows.num_rows], len(objects))
-    changes, distances, sizes, kept = _replayed(records, lines, placed)
+    placed = _Rows(_points_of_rows(rows, stream), ranks[: rows.num_rows], len(objects))
+    changes, squares, sizes, kept = _replayed(records, lines, placed)
+    distances = arcs_over(squares) if stream.geography else np.sqrt(squares)
     return _merged(changes, distances, QueriesAfter(ids, sizes, *kept.T), events, rows)
 
 
@@ -158,7 +160,24 @@ def _ranked(values: pa.ChunkedArray) -> tuple[pa.Array, Integers]:
     return coded.dictionary.take(order), rank[coded.indices.fill_null(-1).to_numpy()]
 
 
-def _lines(queries: list[pa.Table]) -> tuple[pa.Array, _Lines, Integers]:
+def _points_of_rows(rows: pa.Table, stream: Stream) -> Doubles:
+    if stream.geography:
+        # A row from before any query used the place may have a latitude beyond a pole.
+        x, y = np.ascontiguousarray(points_of(Columns(rows, stream), stream).T)
+    else:
+        # Copies, since a kernel is compiled once more for what is read-only.
+        x, y = (np.array(rows[name].to_numpy()) for name in stream.point or ())
+    return _points(x, y, stream)
+
+
+def _points(x: Doubles, y: Doubles, stream: Stream) -> Doubles:
+    """Places as points of three coordinates, a row each."""
+    if stream.geography:
+        return np.asarray(vectors_of(x, y))
+    return np.stack([x, y, np.zeros(len(x))], axis=1)
+
+
+def _lines(queries: list[pa.Table], stream: Stream) -> tuple[pa.Array, _Lines, Integers]:
     """The ids, the lines of all shards, and which of these each shard's own are."""
     every = pa.concat_tables(queries)
     ids, group = _ranked(every["id"])
@@ -174,7 +193,7 @@ def _lines(queries: list[pa.Table]) -> tuple[pa.Array, _Lines, Integers]:
     _, one, line_of = np.unique(group * most + nth, return_index=True, return_inverse=True)
     k, x, y = (every[name].to_numpy()[one] for name in ("k", "x", "y"))
     begin = np.searchsorted(group[one], np.arange(len(ids)))
-    return ids, _Lines(group[one], begin, k, x, y), line_of
+    return ids, _Lines(group[one], begin, k, _points(x, y, stream)), line_of
 
 
 def _events(events: pa.Table, cause: Integers) -> tuple[_MergedEvents, Integers]:
@@ -217,8 +236,8 @@ def _looked_up(table: Integers, places: Integers) -> Integers:
 def _replayed(
     records: _Records, lines: _Lines, rows: _Rows
 ) -> tuple[Integers, Doubles, Integers, Integers]:
-    """The changes that the kernel finds, and their distances; after the batch the size of each
-    answer, and the query and the row of every candidate."""
+    """The changes that the kernel finds, and the squares of their distances; after the batch the
+    size of each answer, and the query and the row of every candidate."""
     group = lines.group[records.line]
     later = records.event >= 0
     touched = np.zeros(len(lines.first), dtype=np.bool_)
@@ -226,7 +245,7 @@ def _replayed(
     # Where nothing happens only the number of candidates counts.
     still = np.flatnonzero(~later & ~touched[group])
     counts = np.bincount(records.line[still], minlength=len(lines.k))
-    shown = np.where(np.isnan(lines.x), 0, np.minimum(counts, lines.k))
+    shown = np.where(np.isnan(lines.centre[:, 0]), 0, np.minimum(counts, lines.k))
     sizes = np.bincount(lines.group, shown, len(lines.first)).astype(np.int64)
     chosen = np.flatnonzero(~later & touched[group])
     began = records.chosen(chosen[np.argsort(group[chosen], kind="stable")])
@@ -236,11 +255,11 @@ def _replayed(
     # Within an event the lines of an id in their order, and what goes before what comes.
     order = np.lexsort((later_records.line * (CLOSE - REMOVE + 1) + later_records.op, moment))
     room = np.bincount(group, touched[group], minlength=1).max()
-    changes, distances, kept = _replay(
+    changes, squares, kept = _replay(
         began, later_records.chosen(order), lines, rows, sizes, int(room)
     )
     stays = np.stack([group[still], records.row[still]], axis=1)
-    return changes, distances, sizes, np.concatenate([stays, kept])
+    return changes, squares, sizes, np.concatenate([stays, kept])
 
 
 def _merged(
@@ -283,18 +302,15 @@ class _Query(NamedTuple):
     """Where the replay of a query is: its line, its centre, how many candidates it has."""
 
     line: int
-    cx: float
-    cy: float
+    centre: Vector
     size: int
 
 
 class _Centres(NamedTuple):
     """From where what leaves and what enters in an event has its distances."""
 
-    left_x: float
-    left_y: float
-    entered_x: float
-    entered_y: float
+    left: Vector
+    entered: Vector
 
 
 class _Scratch(NamedTuple):
@@ -315,8 +331,8 @@ def _replay(
     began: _Records, records: _Records, lines: _Lines, rows: _Rows, sizes: Integers, room: int
 ) -> tuple[Integers, Doubles, Integers]:
     """The columns of the changes (event, query, sign, object, row, and whether the query starts
-    there) and their distances, then the query and the row of each candidate after the batch. The
-    sizes of answers are written in place, by query."""
+    there) and the squares of their distances, then the query and the row of each candidate after
+    the batch. The sizes of answers are written in place, by query."""
     objects = rows.objects
     own = _Scratch(
         np.empty(room, np.int64),
@@ -377,7 +393,7 @@ def _begun(
         own.latest[rows.object[row]] = row
         count += 1
         at += 1
-    query = _Query(line, lines.x[line], lines.y[line], count)
+    query = _Query(line, _point_at(lines.centre, line), count)
     _sort(query, np.int64(0), rows, own)
     return query, at
 
@@ -386,15 +402,26 @@ def _begun(
 def _shown(query: _Query, lines: _Lines) -> int:
     """So many of the first candidates are the answer."""
     k = lines.k[query.line]
-    return 0 if np.isnan(query.cx) and k < PLAIN else min(query.size, k)
+    return 0 if np.isnan(query.centre[0]) and k < PLAIN else min(query.size, k)
 
 
 @inner
 def _centres(before: _Query, after: _Query) -> _Centres:
     """Around an event, by the query as it was before and is after it."""
-    ends = after.line != before.line or np.isnan(after.cx)
-    left = before if ends else after
-    return _Centres(left.cx, left.cy, after.cx, after.cy)
+    ends = after.line != before.line or np.isnan(after.centre[0])
+    return _Centres(before.centre if ends else after.centre, after.centre)
+
+
+@inner
+def _point_at(points: Doubles, i: int) -> Vector:
+    return points[i, 0], points[i, 1], points[i, 2]
+
+
+@inner
+def _square(points: Doubles, i: int, centre: Vector) -> float:
+    """As operators compute it."""
+    dx, dy, dz = points[i, 0] - centre[0], points[i, 1] - centre[1], points[i, 2] - centre[2]
+    return dx * dx + dy * dy + dz * dz
 
 
 @inner
@@ -409,11 +436,11 @@ def _applied(
     stamp: int,
 ) -> _Query:
     """The query after the records of an event."""
-    line, cx, cy, count = query
+    line, centre, count = query
     if records.line[end - 1] != line:
         # What the line before it held goes with it.
         line, count = records.line[end - 1], 0
-        cx, cy = lines.x[line], lines.y[line]
+        centre = _point_at(lines.centre, line)
     moved = False
     for i in range(start, end):
         op, row = records.op[i], records.row[i]
@@ -421,9 +448,9 @@ def _applied(
             own.latest[rows.object[row]] = row
             own.stamps[rows.object[row]] = stamp
         elif records.line[i] == line and op == CENTRE:
-            cx, cy, moved = rows.x[row], rows.y[row], True
+            centre, moved = _point_at(rows.points, row), True
         elif records.line[i] == line and op == CLOSE:
-            cx, cy = np.nan, np.nan
+            centre = (np.nan, np.nan, np.nan)
     kept = 0
     for a in range(count):
         if own.stamps[own.who[a]] != stamp:
@@ -434,7 +461,7 @@ def _applied(
         if records.line[i] == line and REFRESH <= records.op[i] <= ADD:
             own.who[count] = rows.object[records.row[i]]
             count += 1
-    query = _Query(line, cx, cy, count)
+    query = _Query(line, centre, count)
     _sort(query, np.int64(0) if moved or count - kept > _FEW else kept, rows, own)
     return query
 
@@ -447,9 +474,7 @@ def _sort(query: _Query, kept: int, rows: _Rows, own: _Scratch) -> None:
     """
     who, far, count = own.who, own.far, query.size
     for a in range(kept, count):
-        row = own.latest[who[a]]
-        dx, dy = rows.x[row] - query.cx, rows.y[row] - query.cy
-        far[a] = dx * dx + dy * dy
+        far[a] = _square(rows.points, own.latest[who[a]], query.centre)
     for gap in _GAPS[0 if count - kept > _FEW else -1 :]:
         for a in range(max(kept, gap), count):
             w, f = who[a], far[a]
@@ -492,14 +517,10 @@ def _compared(
 def _measured(
     out: Integers, far: Doubles, start: int, end: int, rows: _Rows, centres: _Centres
 ) -> None:
-    """The distances of these changes, all of one event and one query."""
+    """The squares of the distances of these changes, all of one event and one query."""
     for i in range(start, end):
-        row = out[i, 4]
-        if out[i, 2] > 0:
-            dx, dy = rows.x[row] - centres.entered_x, rows.y[row] - centres.entered_y
-        else:
-            dx, dy = rows.x[row] - centres.left_x, rows.y[row] - centres.left_y
-        far[i] = math.sqrt(dx * dx + dy * dy)
+        centre = centres.entered if out[i, 2] > 0 else centres.left
+        far[i] = _square(rows.points, out[i, 4], centre)
 
 
 @inner
