@@ -9,6 +9,7 @@ places.py     INSIDE and kNN
 constants.py  exact constant arithmetic
 lengths.py    lengths and speeds with units
 geometry.py   polygons and lines from WKT and GeoJSON
+antimeridian.py  polygons on Earth, cut to within 180 degrees
 showing.py    the conditions of SHOW
 """
 
@@ -19,6 +20,7 @@ from collections.abc import Iterable
 from watchline.errors import QuerySyntaxError
 from watchline.model import Condition, Stream
 from watchline.names import hint
+from watchline.sql.antimeridian import laid_out, problem_of
 from watchline.sql.bind import (
     CreateQuery,
     CreateStream,
@@ -54,7 +56,9 @@ __all__ = [
     "crossing_of",
     "filter_of",
     "hint",
+    "laid_out",
     "parse",
+    "problem_of",
     "statement",
 ]
 

@@ -248,7 +248,7 @@ def _on_earth(shapes: npt.NDArray[Any], kinds: Integers, problems: _Problems) ->
         return np.stack([wrapped_all(np.ascontiguousarray(shapes[:, 0])), shapes[:, 1]], axis=1)
     import shapely
 
-    from watchline.sql.antimeridian import laid_out, problem_of
+    from watchline.sql import laid_out, problem_of
 
     shapes = shapes.copy()
     coordinates, of = shapely.get_coordinates(shapes, return_index=True)
