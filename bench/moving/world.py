@@ -162,10 +162,10 @@ class Asked(NamedTuple):
         return float(np.sqrt(self.size / np.pi))
 
 
-# The town on Earth: its south-western corner, and how long its sides are, in metres.
+# The town on Earth: its south-western corner, and about how long its sides are, in metres.
 CORNER, TOWN = (-122.5, 37.7), 20_000.0
-# Of the sphere by which the bench lays the square out: nobody's result depends on it.
-DEGREE = 111_195.0
+# The mean radius of the Earth, and what the bench takes a degree for when it lays the town out.
+RADIUS, DEGREE = 6_371_008.8, 111_195.0
 
 
 def on_earth(places: Doubles) -> Doubles:
@@ -246,10 +246,17 @@ class Watched:
         """Which objects are in the answer of one query, by definition."""
         centre = place[self.focal[query]] if self.asked.moves else self.centre[query]
         if self.earth:
-            place, centre = (vectors(on_earth(p)) for p in (place, centre[np.newaxis]))
+            place, centre = (on_earth(p) for p in (place, centre[np.newaxis]))
+            if not (self.asked.round or self.asked.k):
+                half = self.asked.side * TOWN / 2 / (RADIUS * np.pi / 180)
+                wide = half / np.cos(np.radians(centre[0, 1]))
+                held = (np.abs(place - centre) <= (wide, half)).all(axis=1)
+                held[self.focal[query]] = False
+                return held
+            place, centre = vectors(place), vectors(centre)
         if self.asked.round:
             radius = self.asked.radius
-            limit = 2 * 6_371_008.8 * np.sin(radius * TOWN / (2 * 6_371_008.8))
+            limit = 2 * RADIUS * np.sin(radius * TOWN / (2 * RADIUS))
             far = ((place - centre) ** 2).sum(axis=1)
             held = far <= (limit if self.earth else radius) ** 2
             held[self.focal[query]] = False

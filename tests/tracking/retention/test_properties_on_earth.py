@@ -102,7 +102,7 @@ def test_cuts_of_a_crowd_change_nothing(seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds(range(6)))
 def test_a_bound_keeps_answers_within_the_truth(seed: int, sheds: str) -> None:
     kind, timeout, events = in_order(crowd(seed))
-    bound = f"MAX OBJECTS {8 + seed} SHED {sheds}"
+    bound = f"MAX OBJECTS {4 + seed % 3} SHED {sheds}"
     both = BoundedOnEarth(kind, timeout, PARTS[seed % 4], SPEEDS[seed % 3], bound)
     with suppress(TooClose):
         for step, event in enumerate(events):
@@ -110,4 +110,4 @@ def test_a_bound_keeps_answers_within_the_truth(seed: int, sheds: str) -> None:
                 both.through_bytes()
             both.play(*event)
     [stats] = both._stats()
-    assert stats["shed"] > 0
+    assert stats["shed"] > 0 or sheds == "QUERIES"
