@@ -366,8 +366,8 @@ class Ledger:
         if self.newest is None:
             self.births = dict.fromkeys(self.births, time)
         self.newest = time if self.newest is None else max(self.newest, time)
-        speed = self._speed(object_id, row) if self.keeps_speed else None
-        self.latest[object_id] = {**row, "SPEED": speed}
+        speed = {"SPEED": self._speed(object_id, row)} if self.keeps_speed else {}
+        self.latest[object_id] = {**row, **speed}
         self.live.add(object_id)
         return changes + self._settle(time, "exit", "enter", self._start(object_id, time))
 
@@ -381,12 +381,10 @@ class Ledger:
         span = row[self.stream.time] - self.latest[object_id][self.stream.time]
         if not span or not all(is_finite(x) for place in places for x in place):
             return None
-        speed = self._gone(*places) / (float(span) / 1e6)
+        before, now = [tuple(map(float, place)) for place in places]
+        distance = self.geometry.distance(*now, *before)
+        speed = math.nan if distance is None else distance / (float(span) / 1e6)
         return speed if math.isfinite(speed) else None
-
-    def _gone(self, before: list[float], now: list[float]) -> float:
-        gone = self.geometry.distance(*map(float, now), *map(float, before))
-        return math.nan if gone is None else gone
 
     def _used(self) -> set[str]:
         """The attributes of the catalog's queries: whoever rejects rows need not know the time."""

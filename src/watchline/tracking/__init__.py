@@ -8,6 +8,8 @@ object_index.py     an index over objects, for queries that come and go
 expiry_queue.py     objects by the time of their last row, for time-outs
 batch.py            one batch: its moves, and what they change
 linked_rows.py      rows in order -> moves
+speeds.py           moves -> SPEED, where a query asks for it
+speeds.py           moves -> SPEED, where a query asks for it
 queries.py          the EMIT CHANGES queries of a stream, following the catalog; shared by shards
 plan.py             queries -> boxes for those that a row alone decides, columns for the others
 ranges.py           an old row and a new row -> the boxes that hold only one of them
