@@ -81,7 +81,8 @@ class City:
         kinds = zip(first["id"].to_pylist(), first["kind"].to_pylist(), strict=True)
         # Those of the first tick by their names.
         self.names = {vehicle: f"{kind.split()[-1]} {vehicle}" for vehicle, kind in kinds}
-        stay = set(first["id"].to_pylist()) & set(self.ticks[-1]["id"].to_pylist())
+        # Those who report in every tick.
+        stay = set.intersection(*(set(rows["id"].to_pylist()) for rows in self.ticks))
         self.stayers = sorted(stay)
 
     def write(self, tick: int) -> int:

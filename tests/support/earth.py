@@ -141,11 +141,14 @@ def model_of(region: reference_earth.Region) -> Any:
     """The region as the product has it."""
     kind, *parts = region
     if kind == "box":
-        return Box(*parts, on_earth=True)
+        west, south, east, north = parts
+        return Box(west, south, east, north, on_earth=True)
     if kind == "circle":
-        return Circle(*parts, on_earth=True)
+        lon, lat, radius = parts
+        return Circle(lon, lat, radius, on_earth=True)
     if kind == "corridor":
-        return Corridor.of(*parts, on_earth=True)
+        lines, reach = parts
+        return Corridor.of(lines, reach, on_earth=True)
     if kind == "polygon":
         return Polygon.of([parts[0]])
     return MovingBox(*parts) if kind == "mbox" else MovingCircle(*parts)
