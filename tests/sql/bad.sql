@@ -2646,3 +2646,124 @@ CREATE QUERY q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS
   at line 1, column 73:
     … q AS SELECT * FROM cabs [RANGE 5 SECONDS] AS a, cabs [ROWS 5 KM] AS b WHERE a.id = b.id
                                                                  ^^^^
+---
+# An attribute may have the name.
+CREATE QUERY named AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x AND distance > 5
+=> QuerySyntaxError: stream 'r' or 's' has no attribute 'distance'; there is 'id', 'id', 'tag', 'tag', 'ts', 'ts', 'w', 'x', 'x', 'y' or 'z'
+  at line 1, column 80:
+    …AS SELECT * FROM r [ROWS 5], s [ROWS 5] WHERE r.x = s.x AND distance > 5
+                                                                 ^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars WHERE DISTANCE(cars, cars) < 5
+=> QuerySyntaxError: DISTANCE (a, b) is between two aliases of a join; what is near a place or an object is INSIDE CIRCLE (x, y, radius) or INSIDE CIRCLE ('M', object id, radius)
+  at line 1, column 46:
+    CREATE QUERY bad AS SELECT * FROM cars WHERE DISTANCE(cars, cars) < 5
+                                                 ^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars AS a [ROWS 5], cars AS b [ROWS 5] WHERE DISTANCE(a, a) < 5
+=> QuerySyntaxError: DISTANCE is between two aliases: a stream that is joined with itself stands in FROM twice, each time with an alias of its own
+  at line 1, column 80:
+    … SELECT * FROM cars AS a [ROWS 5], cars AS b [ROWS 5] WHERE DISTANCE(a, a) < 5
+                                                                 ^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars AS a [ROWS 5], cars AS bus [ROWS 5] WHERE DISTANCE(a, bu) < 5
+=> QuerySyntaxError: there is no 'bu' in FROM; did you mean 'bus'?
+  at line 1, column 94:
+    … cars AS a [ROWS 5], cars AS bus [ROWS 5] WHERE DISTANCE(a, bu) < 5
+                                                                 ^^
+---
+CREATE QUERY bad AS SELECT * FROM cars AS a [ROWS 5], cars AS b [ROWS 5] WHERE DISTANCE(a.x, b.x) < 5
+=> QuerySyntaxError: DISTANCE (a, b) takes aliases of FROM, whose streams have a POINT
+  at line 1, column 89:
+    … FROM cars AS a [ROWS 5], cars AS b [ROWS 5] WHERE DISTANCE(a.x, b.x) < 5
+                                                                 ^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars AS a [ROWS 5], cars AS b [ROWS 5] WHERE DISTANCE(a) < 5
+=> QuerySyntaxError: DISTANCE (a, b) takes two aliases of FROM, not 1
+  at line 1, column 80:
+    … SELECT * FROM cars AS a [ROWS 5], cars AS b [ROWS 5] WHERE DISTANCE(a) < 5
+                                                                 ^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], r b [ROWS 5] WHERE DISTANCE(a, b) < 5
+=> QuerySyntaxError: DISTANCE needs places: stream 'r' was declared without POINT; declare it with POINT (x, y) or POINT (lon, lat) AS GEOGRAPHY
+  at line 1, column 83:
+    …LECT * FROM cars a [ROWS 5], r b [ROWS 5] WHERE DISTANCE(a, b) < 5
+                                                                 ^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], cabs b [ROWS 5] WHERE DISTANCE(a, b) < 5
+=> QuerySyntaxError: 'b' is on Earth (AS GEOGRAPHY) and 'a' is not: they have no distance; declare the streams of both AS GEOGRAPHY, or neither
+  at line 1, column 74:
+    …bad AS SELECT * FROM cars a [ROWS 5], cabs b [ROWS 5] WHERE DISTANCE(a, b) < 5
+                                                                 ^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < 5 METERS
+=> QuerySyntaxError: a unit needs a place on Earth, and the point of stream 'cars' is one of a plane: declare the point AS GEOGRAPHY, or leave the unit out
+  at line 1, column 91:
+    …ROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < 5 METERS
+                                                                 ^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cabs a [ROWS 5], vans b [ROWS 5] WHERE DISTANCE(a, b) < 5 KM PER HOUR
+=> QuerySyntaxError: a length is in METERS, KILOMETERS, MILES or FEET, not in KILOMETERS PER HOUR
+  at line 1, column 91:
+    …ROM cabs a [ROWS 5], vans b [ROWS 5] WHERE DISTANCE(a, b) < 5 KM PER HOUR
+                                                                 ^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cabs a [ROWS 5], vans b [ROWS 5] WHERE DISTANCE(a, b) < 5 METRS
+=> QuerySyntaxError: unknown unit 'METRS'; did you mean METRES?
+  at line 1, column 93:
+    …M cabs a [ROWS 5], vans b [ROWS 5] WHERE DISTANCE(a, b) < 5 METRS
+                                                                 ^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < 0
+=> QuerySyntaxError: a distance must be greater than zero and finite, not 0.0
+  at line 1, column 91:
+    …ROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < 0
+                                                                 ^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) <= -1
+=> QuerySyntaxError: a distance must be greater than zero and finite, not -1.0
+  at line 1, column 92:
+    …OM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) <= -1
+                                                                 ^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) = 1
+=> QuerySyntaxError: a distance is compared with a length, by <, <=, > or >=, as in: DISTANCE(a, b) < 200
+  at line 1, column 74:
+    …bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) = 1
+                                                                 ^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < a.x
+=> QuerySyntaxError: expected a constant
+  at line 1, column 91:
+    …ROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < a.x
+                                                                 ^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < DISTANCE(b, a)
+=> QuerySyntaxError: a distance is compared with a length, by <, <=, > or >=, as in: DISTANCE(a, b) < 200
+  at line 1, column 74:
+    …bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < DISTANCE(b, a)
+                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b)
+=> QuerySyntaxError: a distance is compared with a length, by <, <=, > or >=, as in: DISTANCE(a, b) < 200
+  at line 1, column 74:
+    …bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b)
+                                                                 ^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) IN (1, 2)
+=> QuerySyntaxError: a distance is compared with a length, by <, <=, > or >=, as in: DISTANCE(a, b) < 200
+  at line 1, column 74:
+    …bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) IN (1, 2)
+                                                                 ^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < 1 AND DISTANCE(a, b) > 1
+=> QuerySyntaxError: the condition can never be true: no row can satisfy it
+  at line 1, column 74:
+    …bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5] WHERE DISTANCE(a, b) < 1 AND DISTANCE(a, b) > 1
+                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+---
+CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5], r c [ROWS 5] WHERE DISTANCE(a, b) < 1 AND c.x > 1
+=> QuerySyntaxError: no condition links 'c' with 'a' in: c.x > 1 AND DISTANCE(a, b) < 1; write CROSS JOIN if every pair is meant
+  at line 1, column 35:
+    CREATE QUERY bad AS SELECT * FROM cars a [ROWS 5], kept b [ROWS 5], r c [ROWS 5] WHERE DISTANC…
+                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
