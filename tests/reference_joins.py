@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -136,12 +137,12 @@ class JoinLedger:
             self.newest[stream.name] = time if newest is None else max(newest, time)
 
     def _is_beyond_a_pole(self, stream: JoinStream, row: Row) -> bool:
-        latitude = row.get(stream.point[1]) if stream.geography and stream.point else None
+        latitude: Any = row.get(stream.point[1]) if stream.geography and stream.point else None
         return not is_null(latitude) and abs(latitude) > 90
 
     def _wrapped(self, stream: JoinStream, row: Row) -> Row:
         """On Earth a longitude is one of [-180, 180), and an infinite one is none."""
-        longitude = row.get(stream.point[0]) if stream.geography and stream.point else None
+        longitude: Any = row.get(stream.point[0]) if stream.geography and stream.point else None
         if is_null(longitude) or -180 <= longitude < 180:
             return dict(row)
         assert stream.point
@@ -228,7 +229,7 @@ class JoinLedger:
 # Distances
 
 # Two coordinates, and whether these are degrees on Earth.
-Place = tuple[object, object, bool]
+Place = tuple[Any, Any, bool]
 Long = np.longdouble
 PI = Long("3.141592653589793238462643383279502884")
 EQUATOR, FLATTENING, MEAN = Long(6_378_137), 1 / Long("298.257223563"), Long("6371008.8")
@@ -255,21 +256,21 @@ def is_within(op: str, a: Place, b: Place, length: float) -> bool | None:
     if not all(is_finite(value) for value in (ax, ay, bx, by)):
         return None
     if not on_earth:
-        return COMPARISONS[op](squared_distance(ax, ay, bx, by), length * length)  # type: ignore[arg-type]
-    metres = arc(ax, ay, bx, by)  # type: ignore[arg-type]
+        return bool(COMPARISONS[op](squared_distance(ax, ay, bx, by), length * length))
+    metres = arc(ax, ay, bx, by)
     if abs(metres - length) <= 1e-9 * length + 1e-8:
         raise TooNear
-    return COMPARISONS[op](metres, length)
+    return bool(COMPARISONS[op](metres, length))
 
 
-def arc(lon: float, lat: float, other_lon: float, other_lat: float) -> Long:
+def arc(lon: float, lat: float, other_lon: float, other_lat: float) -> Any:
     """In metres, on the sphere of the mean radius, over the chord of the ellipsoid."""
     p, q = (vector(*place) for place in ((lon, lat), (other_lon, other_lat)))
     chord = np.sqrt(sum((u - v) ** 2 for u, v in zip(p, q, strict=True)))
     return 2 * MEAN * np.arcsin(min(chord / (2 * MEAN), Long(1)))
 
 
-def vector(lon: float, lat: float) -> tuple[Long, Long, Long]:
+def vector(lon: float, lat: float) -> tuple[Any, Any, Any]:
     x, y = (Long(degrees) * PI / 180 for degrees in (lon, lat))
     squared = FLATTENING * (2 - FLATTENING)
     normal = EQUATOR / np.sqrt(1 - squared * np.sin(y) ** 2)

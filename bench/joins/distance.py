@@ -50,7 +50,7 @@ class Setting(NamedTuple):
     def places(self, seed: int) -> tuple[Doubles, Doubles]:
         rng = np.random.default_rng(seed)
         side = METRES * math.sqrt(math.pi * self.window)
-        x, y = (side * rng.random(self.rows) for _ in "xy")
+        x, y = side * rng.random((2, self.rows))
         if not self.on_earth:
             return x, y
         across = DEGREE_METRES * math.cos(math.radians(LATITUDE))
@@ -87,9 +87,8 @@ def distance(quick: bool, _: Path) -> Iterator[str]:
         setting = Setting(rows, rate, on_earth)
         tried = setting.window + min(rows - setting.window, 200 if quick else 20_000)
         found, seconds = _joined(setting, rows, 1 if quick else 3)
-        ours, _ = _joined(setting, tried, 1)
         theirs, each = _all_pairs(setting, tried)
-        require_same(_completed(ours, setting), theirs)
+        require_same(_completed(_joined(setting, tried, 1)[0], setting), theirs)
         speed = 2 * rows / seconds
         where = "on Earth" if on_earth else "on a plane"
         gain = publish(f"NumPy / `DISTANCE`, {where}, {rate:,} rows/s", speed * each)
