@@ -222,7 +222,7 @@ class Plane:
 
     def around(self, region: Tree, margin: float, x: float, y: float, centre: Any) -> bool:
         """Whether a place is within a margin of a region that moves."""
-        cx, cy = centre
+        cx, cy = map(float, centre)
         sizes = [float(size) for size in region[2:]]
         if region[0] == "mcircle":
             reach = sizes[0] + margin
@@ -375,7 +375,7 @@ class Ledger:
         """How far the object has gone since its row before, over the time between, in seconds."""
         if object_id not in self.live or not self.stream.point:
             return None
-        places = [
+        places: list[list[Any]] = [
             [r.get(name) for name in self.stream.point] for r in (self.latest[object_id], row)
         ]
         span = row[self.stream.time] - self.latest[object_id][self.stream.time]

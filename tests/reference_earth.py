@@ -173,7 +173,8 @@ def inside(region: Region, lon: float, lat: float, centre: Place | None = None) 
     if kind == "corridor":
         return bool(line_distance(parts[0], lon, lat) <= parts[1])
     if kind == "box":
-        return _box(*map(float, parts), lon, lat)
+        west, south, east, north = map(float, parts)
+        return _box(west, south, east, north, lon, lat)
     if kind == "circle":
         return within((lon, lat), (parts[0], parts[1]), parts[2])
     assert centre is not None, "a moving region needs the place of its focal object"
@@ -182,7 +183,8 @@ def inside(region: Region, lon: float, lat: float, centre: Place | None = None) 
     if kind == "mcircle":
         return within((lon, lat), centre, parts[1])
     assert kind == "mbox", kind
-    south, north, west, east = _moving_box(*map(float, parts[1:]), lon, lat, centre)
+    width, height = map(float, parts[1:])
+    south, north, west, east = _moving_box(width, height, lon, lat, centre)
     return bool(south >= 0 and north > 0 and west >= 0 and east > 0)
 
 
@@ -201,8 +203,8 @@ def is_close(region: Region, lon: float, lat: float, centre: Place | None = None
         return is_close_within((lon, lat), centre, parts[1])
     if kind == "mbox":
         assert centre is not None
-        insets = _moving_box(*map(float, parts[1:]), lon, lat, centre)
-        insets += _touches(*map(float, parts[1:]), centre)
+        width, height = map(float, parts[1:])
+        insets = _moving_box(width, height, lon, lat, centre) + _touches(width, height, centre)
         return bool(min(map(abs, insets)) <= DEGREES)
     if kind == "polygon":
         # Within the sheet the formula is that of the plane, to the last bit.
@@ -261,7 +263,7 @@ class Earth(reference.Plane):
     def taken(self, row: reference.Row, stream: reference.StreamSpec) -> reference.Row | None:
         assert stream.point
         x, y = stream.point
-        lon, lat = row.get(x), row.get(y)
+        lon, lat = row[x], row[y]
         if not reference.is_null(lat) and abs(float(lat)) > 90:
             return None
         if not reference.is_finite(lon):
