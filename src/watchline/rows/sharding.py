@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from watchline.kernels.arrays import Integers
-from watchline.kernels.compiled import inner
+from watchline.kernels.compiled import inner, kernel
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 
@@ -35,7 +34,7 @@ def _mixed(x: Any) -> Any:
     return x ^ (x >> np.uint64(29))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _integer_shards(ids: Integers, shards: int) -> Integers:
     found = np.empty(len(ids), dtype=np.int64)
     for i in range(len(ids)):
@@ -43,7 +42,7 @@ def _integer_shards(ids: Integers, shards: int) -> Integers:
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _string_shards(
     starts: npt.NDArray[np.int32], letters: npt.NDArray[np.uint8], shards: int
 ) -> Integers:

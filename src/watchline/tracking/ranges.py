@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
@@ -367,7 +366,7 @@ def differences(offsets: Integers, ids: Integers, moves: Moves, size: int) -> Tr
     return Transitions(*filled_columns(fill, len(moves.old), 1.0, ROW_CHANGES))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _differ(
     offsets: Integers,
     ids: npt.NDArray[Any],
@@ -402,7 +401,7 @@ def _differ(
     return len(moves.old), at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _nowhere(points: Doubles) -> Doubles:
     """A point that is missing, or at +inf in one dimension, as one at +inf in all."""
     for i in range(len(points)):
@@ -445,7 +444,7 @@ def _at(points: Doubles, rows: Integers) -> Doubles:
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _compare_runs(
     lo: Doubles,
     hi: Doubles,

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watchline.kernels.arrays import Doubles, Integers, Mask, Small
+from watchline.kernels.compiled import kernel
 from watchline.model import Stream
 from watchline.rows import Columns, conformed, row_schema, times_of
 from watchline.tracking.linked_rows import BatchObjects, LinkedRows, back
@@ -261,7 +261,7 @@ def objects_to_give_up(
     return order[taken]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _choose(
     order: Integers, taken: Mask, most: int, prices: Integers, budget: int, guards: Guards
 ) -> int:
@@ -297,7 +297,7 @@ def objects_to_take_back(missing: Guards) -> Integers:
     return np.flatnonzero(_needed(missing._replace(held=held, missed=missed)))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _needed(guards: Guards) -> Any:
     n = len(guards.offsets) - 1
     back = np.zeros(n, np.bool_)
