@@ -8,17 +8,20 @@ places so few that many are.
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import watchline as wl
-from tests import reference
+from tests import reference, reference_earth
+from tests.support import earth
 from tests.support.effort import examples
 from tests.support.scripts import Played, Script, data_rows
 from tests.support.strategies import regions
+from tests.tracking.test_moving_on_earth import CutOnEarth, TooClose
 from tests.tracking.test_moving_properties import (
     IDS,
     LIVES,
@@ -184,3 +187,65 @@ def test_another_number_of_shards_changes_nothing(script: Script, generous: bool
     shards = Resharded(kind, timeout, 2, generous)
     for event in events:
         shards.play(*event)
+
+
+# --- on Earth
+
+LIMITS = [10.0, 1e3, 3e5, 1e7, 4e8, 5e9, 1e11, 3e12]
+
+
+class SpeedsOnEarth(reference.Ledger):
+    """Notes speeds so close to a limit that rounding may decide."""
+
+    def _speed(self, object_id: Any, row: reference.Row) -> float | None:
+        speed = super()._speed(object_id, row)
+        if speed is not None and isinstance(self.geometry, reference_earth.Earth):
+            near = (abs(speed - limit) <= 1e-6 * limit + 1e-2 for limit in LIMITS)
+            self.geometry.close += any(near)
+        return speed
+
+
+class SpeedsCut(CutOnEarth):
+    def _ledger(self, spec: reference.StreamSpec) -> reference.Ledger:
+        self.earth = reference_earth.Earth()
+        return SpeedsOnEarth(spec, self.earth)
+
+
+@st.composite
+def earthly(draw: st.DrawFn) -> Script:
+    """Objects that jump between a few places; queries about their speeds, inside circles or not."""
+    kind = draw(st.sampled_from(["BIGINT", "STRING"]))
+    ids = IDS[kind][:3]
+    spots = draw(st.lists(earth.places, min_size=2, max_size=6))
+    row = st.builds(
+        lambda row, place: {**row, "d": place[0], "e": place[1]},
+        data_rows(ids, st.just(0.0)),
+        st.sampled_from(spots),
+    )
+    rows = st.tuples(
+        st.just("rows"),
+        st.lists(st.tuples(row, st.sampled_from(STEPS)), min_size=1, max_size=8),
+    )
+    limit = st.tuples(st.just("const"), st.sampled_from(LIMITS))
+    query = st.tuples(
+        st.just("query"),
+        st.sampled_from("abcd"),
+        st.tuples(st.just("cmp"), st.sampled_from("><"), st.just(SPEED), limit)
+        | st.tuples(st.just("between"), st.just(SPEED), st.just(("const", 10.0)), limit),
+        st.none() | earth.circles() | earth.moving_regions(ids[0]),
+        st.sampled_from(LIVES),
+    )
+    events = draw(st.lists(rows | query, min_size=4, max_size=10))
+    return kind, draw(st.sampled_from([None, 2, 5])), [draw(query), *events]
+
+
+@ours
+@given(earthly(), st.randoms(use_true_random=False))
+def test_speeds_on_earth(script: Script, chance: random.Random) -> None:
+    kind, timeout, events = script
+    cut = SpeedsCut(kind, timeout, chance)
+    with suppress(TooClose):
+        for event in events:
+            cut.play(*event)
+        return
+    reject()
