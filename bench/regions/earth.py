@@ -32,7 +32,7 @@ LON, LAT, WIDE = -122.4, 37.8, 0.5
 def laid(points: Doubles) -> Doubles:
     """A plane on a town."""
     across = WIDE / np.cos(np.radians(LAT))
-    return (points - 0.5) * [across, WIDE] + [LON, LAT]
+    return np.asarray((points - 0.5) * [across, WIDE] + [LON, LAT])
 
 
 def on_earth(flat: Setting) -> Setting:
@@ -95,7 +95,7 @@ def compared(flat: Setting, there: Setting, turns: int) -> list[str]:
         "plane": flat.points + steps * flat.step,
         "earth": np.clip(there.points + steps * there.step, [-180, -90], [179.9, 90]),
     }
-    calls = {
+    calls: dict[str, Callable[[str], Any]] = {
         "stabs": lambda who: indexes[who].stab_points(points[who]),
         "moves": lambda who: indexes[who].changes_of_points(points[who], moved[who]),
     }
@@ -128,6 +128,7 @@ def check(index: Any, made: Setting) -> None:
     found = index.stab_points(made.points)
     rows, x, y = found.rows(), *np.ascontiguousarray(made.points.T)
     for i in range(0, len(made.shapes), max(1, len(made.shapes) // CHECKED)):
-        region = Circle(*made.shapes[i].tolist(), float(made.radius[i]), on_earth=True)
+        lon, lat = made.shapes[i].tolist()
+        region = Circle(lon, lat, float(made.radius[i]), on_earth=True)
         if not np.array_equal(rows[found.ids == i], np.flatnonzero(contains(region, x, y))):
             raise WrongAnswer(f"circle {i}")
