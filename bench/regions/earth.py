@@ -32,8 +32,7 @@ LON, LAT, WIDE = -122.4, 37.8, 0.5
 def laid(points: Doubles) -> Doubles:
     """A plane on a town."""
     across = WIDE / np.cos(np.radians(LAT))
-    there: Doubles = (points - 0.5) * [across, WIDE] + [LON, LAT]
-    return there
+    return np.asarray((points - 0.5) * [across, WIDE] + [LON, LAT])
 
 
 def on_earth(flat: Setting) -> Setting:

@@ -27,9 +27,11 @@ RADII = [0.1, 3.0, 500.0, 2e4, 3e5, 2e6, 5e6, 9.9e6, 1.2e7, 1.9e7, 2.001e7, 2.1e
 def model_of(region: Region) -> StaticRegion:
     kind, *parts = region
     if kind == "circle":
-        return Circle(*parts, on_earth=True)
+        x, y, radius = parts
+        return Circle(x, y, radius, on_earth=True)
     if kind == "box":
-        return Box(*parts, on_earth=True)
+        west, south, east, north = parts
+        return Box(west, south, east, north, on_earth=True)
     if kind == "corridor":
         return Corridor.of(parts[0], parts[1], on_earth=True)
     return Polygon.of([[ring] for ring in parts[0]])

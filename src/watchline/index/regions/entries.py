@@ -22,7 +22,6 @@ import numpy as np
 
 from watchline.index.regions.forms import (
     CIRCLE,
-    CORRIDOR,
     EARTH_CIRCLE,
     POLYGON,
     crosses,
@@ -64,17 +63,45 @@ def entry_end(words: Array, at: Int) -> Int:
 
 
 @inner
+def is_on_earth(words: Array, at: Int) -> bool:
+    """Whether the cut entry at this place is of a form of the Earth alone: see `holds_on_earth`."""
+    return np.int64(words[at + 2]) & FORM >= EARTH_CIRCLE
+
+
+@inner
 def needs_vector(words: Array, at: Int) -> bool:
     """Whether the cut entry at this place is decided by the vector of a point."""
     return np.int64(words[at + 2]) & FORM == EARTH_CIRCLE
 
 
 @inner
-def holds(
+def holds_on_earth(
     words: Array, at: Int, coordinates: Doubles, reach: Doubles, x: float, y: float, place: Vector
 ) -> bool:
-    """Whether the region of the cut entry at this place holds a point of the cell; `place` is the
-    vector of the point, and is only looked at where it is needed."""
+    """As `holds`, for entries of all forms; `place` is the vector of the point, and is only looked
+    at where it is needed."""
+    if not is_on_earth(words, at):
+        return holds(words, at, coordinates, reach, x, y)
+    if needs_vector(words, at):
+        return in_earth_circle(place, coordinates, np.int64(words[at + 1]))
+    far, across = reach[np.int64(words[at]) >> 2], metres_across(y)
+    at += 1
+    while True:
+        first, info = np.int64(words[at]), np.int64(words[at + 1])
+        for k in range(first, first + (info >> COUNT)):
+            ax, ay = coordinates[k, 0], coordinates[k, 1]
+            bx, by = coordinates[k + 1, 0], coordinates[k + 1, 1]
+            if near_earth_segment(x, y, across, ax, ay, bx, by, far):
+                return True
+        if info & LAST:
+            return False
+        at += 2
+
+
+@inner
+def holds(words: Array, at: Int, coordinates: Doubles, reach: Doubles, x: float, y: float) -> bool:
+    """Whether the region of the cut entry at this place holds a point of the cell; for polygons and
+    forms of the plane."""
     slot = np.int64(words[at]) >> 2
     at += 1
     info = np.int64(words[at + 1])
@@ -97,19 +124,12 @@ def holds(
     if form == CIRCLE:
         k = np.int64(words[at])
         return in_circle(x, y, coordinates[k, 0], coordinates[k, 1], coordinates[k + 1, 0])
-    if form == EARTH_CIRCLE:
-        return in_earth_circle(place, coordinates, np.int64(words[at]))
-    across = 0.0 if form == CORRIDOR else metres_across(y)
     while True:
         first, info = np.int64(words[at]), np.int64(words[at + 1])
         for k in range(first, first + (info >> COUNT)):
             ax, ay = coordinates[k, 0], coordinates[k, 1]
             bx, by = coordinates[k + 1, 0], coordinates[k + 1, 1]
-            if form == CORRIDOR:
-                near = near_segment(x, y, ax, ay, bx, by, reach[slot])
-            else:
-                near = near_earth_segment(x, y, across, ax, ay, bx, by, reach[slot])
-            if near:
+            if near_segment(x, y, ax, ay, bx, by, reach[slot]):
                 return True
         if info & LAST:
             return False

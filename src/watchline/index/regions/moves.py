@@ -22,6 +22,7 @@ from watchline.index.regions.entries import (
     TAG,
     entry_end,
     holds,
+    holds_on_earth,
     needs_vector,
 )
 from watchline.index.regions.sheet import UNIT_BITS, unit_of
@@ -29,6 +30,7 @@ from watchline.index.regions.stabbing import (
     FETCHED,
     GROUP,
     CellTree,
+    Earth,
     fetch,
     inner_place,
     write_below,
@@ -55,13 +57,15 @@ class RegionChanges:
         return len(self.ids)
 
 
-def changes_of(tree: CellTree, old: Doubles, new: Doubles) -> RegionChanges:
+def changes_of(earth: Earth, tree: CellTree, old: Doubles, new: Doubles) -> RegionChanges:
     """The changes of all moves."""
-    return RegionChanges(*_changes(tree, old, new))
+    return RegionChanges(*_changes(earth, tree, old, new))
 
 
 @kernel
-def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Array, Signs]:
+def _changes(
+    earth: Earth, tree: CellTree, old: Doubles, new: Doubles
+) -> tuple[Integers, Array, Signs]:
     words, sheet = tree.words, tree.sheet
     rows, ids = np.empty(1_024, dtype=np.int64), np.empty(1_024, dtype=tree.ids.dtype)
     signs = np.empty(1_024, dtype=np.int8)
@@ -71,8 +75,8 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Arra
     for i in range(len(old)):
         if fetching and i == ahead:
             ahead = min(i + GROUP, len(old))
-            fetch(tree, old, i, ahead, cells, shifts)
-            fetch(tree, new, i, ahead, cells, shifts)
+            fetch(earth, tree, old, i, ahead, cells, shifts)
+            fetch(earth, tree, new, i, ahead, cells, shifts)
         x1, y1, x2, y2 = old[i, 0], old[i, 1], new[i, 0], new[i, 1]
         known = np.isfinite(x1) and np.isfinite(y1)
         alive = np.isfinite(x2) and np.isfinite(y2)
@@ -90,21 +94,21 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Arra
             if cell & TAG != GRID and not cell & MORE:
                 continue
         if known and alive and cell & TAG != GRID:
-            leaving, coming = _differ_in_list(tree, cell, x1, y1, x2, y2, left, entered)
+            leaving, coming = _differ_in_list(earth, tree, cell, x1, y1, x2, y2, left, entered)
             while leaving < 0:
                 left, entered = grown(left, 4 * len(left), 0), grown(entered, 4 * len(entered), 0)
-                leaving, coming = _differ_in_list(tree, cell, x1, y1, x2, y2, left, entered)
+                leaving, coming = _differ_in_list(earth, tree, cell, x1, y1, x2, y2, left, entered)
             if leaving + coming == 0:
                 continue
         else:
-            leaving = write_below(tree, cell, shift, x1, y1, left, 0) if known else 0
+            leaving = write_below(earth, tree, cell, shift, x1, y1, left, 0) if known else 0
             while leaving < 0:
                 left = grown(left, 4 * len(left), 0)
-                leaving = write_below(tree, cell, shift, x1, y1, left, 0)
-            coming = write_below(tree, cell, shift, x2, y2, entered, 0) if alive else 0
+                leaving = write_below(earth, tree, cell, shift, x1, y1, left, 0)
+            coming = write_below(earth, tree, cell, shift, x2, y2, entered, 0) if alive else 0
             while coming < 0:
                 entered = grown(entered, 4 * len(entered), 0)
-                coming = write_below(tree, cell, shift, x2, y2, entered, 0)
+                coming = write_below(earth, tree, cell, shift, x2, y2, entered, 0)
             if leaving == coming and (leaving == 0 or (leaving == 1 and left[0] == entered[0])):
                 continue
             leaving, coming = _differing(left, leaving, entered, coming)
@@ -123,7 +127,7 @@ def _changes(tree: CellTree, old: Doubles, new: Doubles) -> tuple[Integers, Arra
 
 @leaf()
 def _differ_in_list(
-    tree: CellTree, cell: Int, x1: float, y1: float, x2: float, y2: float,
+    earth: Earth, tree: CellTree, cell: Int, x1: float, y1: float, x2: float, y2: float,
     left: Array, entered: Array,
 ) -> tuple[Int, Int]:  # fmt: skip
     """Write the regions that hold one end alone of a move within a cell; how many it leaves and
@@ -135,10 +139,15 @@ def _differ_in_list(
     while True:
         entry = words[place]
         if entry & CUT:
-            if not known and needs_vector(words, place):
-                here, there, known = vector_of(x1, y1), vector_of(x2, y2), True
-            before = holds(words, place, coordinates, reach, x1, y1, here)
-            if before != holds(words, place, coordinates, reach, x2, y2, there):
+            if earth is None:
+                before = holds(words, place, coordinates, reach, x1, y1)
+                after = holds(words, place, coordinates, reach, x2, y2)
+            else:
+                if not known and needs_vector(words, place):
+                    here, there, known = vector_of(x1, y1), vector_of(x2, y2), True
+                before = holds_on_earth(words, place, coordinates, reach, x1, y1, here)
+                after = holds_on_earth(words, place, coordinates, reach, x2, y2, there)
+            if before != after:
                 if leaving >= len(left) or coming >= len(entered):
                     return -1, -1
                 found = tree.ids[np.int64(entry) >> 2]

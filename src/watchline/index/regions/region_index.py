@@ -25,13 +25,18 @@ from watchline.errors import DuplicateQuery, InvalidRange, UnknownQuery
 from watchline.index.base import FADE, checked_ids, checked_points
 from watchline.index.regions.entries import ALIGN, MOST_REGIONS
 from watchline.index.regions.extents import extent_of
+from watchline.index.regions.forms import (
+    CIRCLE_VERTICES,
+    EARTH_CIRCLE,
+    EARTH_CIRCLE_VERTICES,
+)
 from watchline.index.regions.geometries import RegionColumns, joined_columns, region_columns
 from watchline.index.regions.holdings import Holdings
 from watchline.index.regions.marking import Ground
 from watchline.index.regions.marks import Marks, clean_marks
 from watchline.index.regions.moves import RegionChanges, changes_of
 from watchline.index.regions.sheet import sheet_over
-from watchline.index.regions.stabbing import CellTree, stab
+from watchline.index.regions.stabbing import CellTree, Earth, stab
 from watchline.index.regions.tree import (
     COSTS,
     EDGE,
@@ -49,7 +54,7 @@ from watchline.index.regions.tree import (
 )
 from watchline.index.result import Matches, search
 from watchline.kernels.arrays import Doubles, Integers, Small
-from watchline.kernels.earth import wrapped_all
+from watchline.kernels.earth import cosines_of, wrapped_all
 
 # The first grid has about so many cells a side for the square root of the regions, and at most so
 # many cells that are whole in a region for each vertex.
@@ -78,7 +83,7 @@ class RegionIndex:
 
     def stab_points(self, points: Doubles) -> Matches:
         """As `stab`, for float64 (m, 2), which is not checked; longitudes are in [-180, 180)."""
-        fill = partial(stab, self._tree())
+        fill = partial(stab, self._earth, self._tree())
         matches = search(fill, (points,), self._held.ids.dtype, self._per_row)
         self._per_row = max(FADE * self._per_row, len(matches) / max(1, len(points)))
         return matches
@@ -95,7 +100,7 @@ class RegionIndex:
 
     def changes_of_points(self, old: Doubles, new: Doubles) -> RegionChanges:
         """As `changes`, for float64 (m, 2) that are known to be alike, and are not checked."""
-        return changes_of(self._tree(), old, new)
+        return changes_of(self._earth, self._tree(), old, new)
 
     def insert(
         self, ids: npt.ArrayLike, geometries: Any, *, radius: Any = None, within: Any = None
@@ -167,7 +172,8 @@ class RegionIndex:
         high = extents[:, 2:].max(axis=0, initial=-np.inf)
         before = dict(self.__dict__)
         self._held, self._sheet = held, sheet_over(*low.tolist(), *high.tolist())
-        self._bits = _root_bits(extents, held.vertices)
+        self._earth: Earth = _any_on_earth(columns)
+        self._bits = _root_bits(extents, _corners(columns), self._earth)
         self._built_for = len(held)
         self._words, self._state = np.zeros(ALIGN, dtype=np.uint32), np.zeros(4, dtype=np.int64)
         self._state[USED], self._scratch = ALIGN, None
@@ -190,6 +196,7 @@ class RegionIndex:
             return
         slots = self._held.add(numbers, columns)
         assert slots is not None
+        self._earth = self._earth or _any_on_earth(columns)
         self._settle(slots, removing=False)
         if self._state[FULL]:
             self._held.free(slots)
@@ -219,16 +226,30 @@ def region_cost(columns: RegionColumns) -> float:
     regions around the point, and the edges of one list."""
     if not len(columns):
         return float(COSTS[LOOK])
-    around = _covered(extent_of(*columns))
+    around = _covered(extent_of(*columns), _any_on_earth(columns))
     return float(GRIDS * COSTS[LOOK] + around * COSTS[ENTRY] + COSTS[FEW_EDGES] * COSTS[EDGE])
 
 
-def _covered(extents: Doubles) -> float:
-    """How many of the extents are around a point of all that they cover."""
+def _covered(extents: Doubles, earth: Earth) -> float:
+    """How many of the extents are around a point of all that they cover, which is anywhere in the
+    plane or on the globe."""
     low, high = extents[:, :2].min(axis=0), extents[:, 2:].max(axis=0)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         part = ((extents[:, 2:] - extents[:, :2]) / (high - low)).clip(0, 1)
+    if earth:
+        # Towards the poles fewer places have the same degrees of longitude.
+        middle = (extents[:, 1] + extents[:, 3]) / 2
+        every = cosines_of(np.linspace(low[1], high[1], 64)).mean()
+        part[:, 0] *= cosines_of(middle) / max(every, 1e-9)
+        # What crosses the antimeridian is about as wide as high, not as wide as its extent.
+        wide = (extents[:, 3] - extents[:, 1]) / (360 * max(every, 1e-9))
+        crosses = (extents[:, 0] == -180) & (extents[:, 2] == 180)
+        part[crosses, 0] = np.minimum(part[crosses, 0], wide[crosses])
     return float(np.nan_to_num(part, nan=1.0).prod(axis=1).sum())
+
+
+def _any_on_earth(columns: RegionColumns) -> Earth:
+    return True if (columns.forms >= EARTH_CIRCLE).any() else None
 
 
 def _check_count(ids: Integers, columns: RegionColumns) -> None:
@@ -240,12 +261,18 @@ def _refuse_full() -> NoReturn:
     raise MemoryError("the cells of one index of regions take at most 2^29 words")
 
 
-def _root_bits(extents: Doubles, vertices: int) -> int:
+def _corners(columns: RegionColumns) -> int:
+    """The vertices of regions, without those in which circles on Earth have their vectors."""
+    more = EARTH_CIRCLE_VERTICES - CIRCLE_VERTICES
+    return len(columns.coordinates) - more * int((columns.forms == EARTH_CIRCLE).sum())
+
+
+def _root_bits(extents: Doubles, vertices: int, earth: Earth) -> int:
     """How fine the first grid is: by the regions, unless these cover so much that it would name
     them too often."""
     if not len(extents):
         return 1
-    covered = _covered(extents)
+    covered = _covered(extents, earth)
     cells = ROOT_CELLS * math.sqrt(len(extents))
     cells = min(cells, math.sqrt(max(ROOT_WHOLES * vertices / max(covered, 1e-9), 4)))
     return max(1, min(MOST_ROOT_BITS, round(math.log2(cells))))

@@ -7,7 +7,7 @@ each grid, and what is near the point.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from watchline.index.regions.entries import (
     TAG,
     entry_end,
     holds,
+    holds_on_earth,
     needs_vector,
 )
 from watchline.index.regions.sheet import UNIT_BITS, Sheet, unit_of
@@ -39,6 +40,11 @@ from watchline.kernels.simd import prefetch
 # grids that are looked through then.
 GROUP, STEPS = 16, 3
 FETCHED = 2**20
+
+
+# True where regions may have a form of the Earth alone, else None. Kernels are compiled for either,
+# so that searches of the plane have no code for the Earth.
+Earth = Union[bool, None]
 
 
 class CellTree(NamedTuple):
@@ -85,18 +91,24 @@ def _write_wholes(words: Array, ids: Array, cell: Int, found: Array, at: Int) ->
 
 @leaf()
 def _write_list(
-    words: Array, coordinates: Doubles, reach: Doubles, ids: Array,
-    cell: Int, x: float, y: float, found: Array, at: Int, wholes: bool,
+    earth: Earth, words: Array, coordinates: Doubles, reach: Doubles, ids: Array,
+    cell: Int, point: tuple[float, float], found: Array, at: Int, wholes: bool,
 ) -> Int:  # fmt: skip
     """Write the regions of a list that hold (x, y), with or without those that hold the whole
     cell; the next place, -1 if there is no room."""
+    x, y = point
     place, vector, known = cell >> PLACE, (0.0, 0.0, 0.0), False
     while True:
         entry = words[place]
         cut = (entry & CUT) != 0
-        if cut and not known and needs_vector(words, place):
-            vector, known = vector_of(x, y), True
-        if (cut and holds(words, place, coordinates, reach, x, y, vector)) or (wholes and not cut):
+        if earth is None:
+            inside = cut and holds(words, place, coordinates, reach, x, y)
+        else:
+            # Made at most once for a point.
+            if cut and not known and needs_vector(words, place):
+                vector, known = vector_of(x, y), True
+            inside = cut and holds_on_earth(words, place, coordinates, reach, x, y, vector)
+        if inside or (wholes and not cut):
             if at >= len(found):
                 return -1
             found[at] = ids[np.int64(entry) >> 2]
@@ -108,7 +120,13 @@ def _write_list(
 
 @kernel
 def stab(
-    tree: CellTree, points: Doubles, offsets: Integers, found: Array, row: int, at: int
+    earth: Earth,
+    tree: CellTree,
+    points: Doubles,
+    offsets: Integers,
+    found: Array,
+    row: int,
+    at: int,
 ) -> tuple[int, int]:
     """As `watchline.index.base.Index._fill`."""
     words, coordinates, reach, ids, sheet = tree
@@ -119,7 +137,7 @@ def stab(
     for i in range(row, len(points)):
         if fetching and i == ahead:
             ahead = min(i + GROUP, len(points))
-            fetch(tree, points, i, ahead, cells, shifts)
+            fetch(earth, tree, points, i, ahead, cells, shifts)
         x, y = points[i, 0], points[i, 1]
         offsets[i + 1] = at
         if not (np.isfinite(x) and np.isfinite(y)):
@@ -138,7 +156,8 @@ def stab(
             offsets[i + 1] = at = to
             continue
         if cell & MORE:
-            to = _write_list(words, coordinates, reach, ids, cell, x, y, found, to, True)
+            point = x, y
+            to = _write_list(earth, words, coordinates, reach, ids, cell, point, found, to, True)
         else:
             to = _write_wholes(words, ids, cell, found, to)
         if to < 0:
@@ -149,7 +168,13 @@ def stab(
 
 @inner
 def fetch(
-    tree: CellTree, points: Doubles, begin: Int, end: Int, cells: Integers, shifts: Integers
+    earth: Earth,
+    tree: CellTree,
+    points: Doubles,
+    begin: Int,
+    end: Int,
+    cells: Integers,
+    shifts: Integers,
 ) -> None:
     """Ask for what the search of some rows will read, all rows one step at a time."""
     words, sheet, count = tree.words, tree.sheet, end - begin
@@ -176,12 +201,15 @@ def fetch(
             prefetch(words, cells[j])
     for j in range(count):
         if cells[j] and words[cells[j]] & CUT:
-            prefetch(tree.coordinates, 2 * np.int64(words[cells[j] + 1]))
+            first = 2 * np.int64(words[cells[j] + 1])
+            prefetch(tree.coordinates, first)
+            if earth is not None and needs_vector(words, cells[j]):
+                prefetch(tree.coordinates, first + 6)
 
 
 @leaf()
 def write_below(
-    tree: CellTree, cell: Int, shift: Int, x: float, y: float, found: Array, at: Int
+    earth: Earth, tree: CellTree, cell: Int, shift: Int, x: float, y: float, found: Array, at: Int
 ) -> Int:
     """Write the regions that hold (x, y), by a cell that has this point; the next place, -1 if
     there is no room.
@@ -202,7 +230,8 @@ def write_below(
         cell = np.int64(words[inner_place(cell, ux, uy, shift)])
     if cell & MORE:
         coordinates, reach, ids = tree.coordinates, tree.reach, tree.ids
-        return _write_list(words, coordinates, reach, ids, cell, x, y, found, at, below)
+        point = x, y
+        return _write_list(earth, words, coordinates, reach, ids, cell, point, found, at, below)
     if below:
         return _write_wholes(words, tree.ids, cell, found, at)
     return at
