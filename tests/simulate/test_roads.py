@@ -208,6 +208,8 @@ def test_the_unit_square_keeps_the_aspect() -> None:
         (plain.table()["x"].to_numpy() + 300) / 400
     )
     assert scaled.top_speed == pytest.approx(plain.top_speed / 400)
+    # It is written into statements as it is.
+    assert repr(plain.top_speed) == str(float(plain.top_speed))
 
 
 def test_the_top_speed_counts_what_coordinates_say() -> None:

@@ -261,7 +261,7 @@ def _top_speed(network: Network, arcs: Arcs, speeds: Doubles, seconds: float) ->
     if network.geography:
         # The vectors of places are good to some nanometres.
         rounded = rounded * DEGREE_METRES + 1e-8
-    return fastest * (1 + 1e-9) + rounded / seconds
+    return float(fastest * (1 + 1e-9) + rounded / seconds)
 
 
 def _fleet(size: int) -> Fleet:
