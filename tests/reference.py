@@ -375,7 +375,7 @@ class Ledger:
         """How far the object has gone since its row before, over the time between, in seconds."""
         if object_id not in self.live or not self.stream.point:
             return None
-        places = [
+        places: list[list[Any]] = [
             [r.get(name) for name in self.stream.point] for r in (self.latest[object_id], row)
         ]
         span = row[self.stream.time] - self.latest[object_id][self.stream.time]
