@@ -75,7 +75,7 @@ def region(rng: np.random.Generator) -> Region:
         if rng.random() < 0.3:
             steps[:, rng.integers(0, 2)] = 0
         line = np.cumsum(np.concatenate([[[lon, lat]], steps]), axis=0)
-        line[:, 0] = np.clip(line[:, 0], -200, 200)
+        line[:, 0] = np.clip(line[:, 0], max(-200, lon - 90), min(200, lon + 90))
         line[:, 1] = np.clip(line[:, 1], -90, 90)
         return ("corridor", [list(map(tuple, line.tolist()))], float(rng.choice(RADII[:-3])))
     if sort == 6:

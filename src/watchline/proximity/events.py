@@ -185,7 +185,9 @@ def _object(
             lines.bits[s, w] = events.bits[e, w]
         for w in range(lines.values.shape[1]):
             lines.values[s, w] = events.values[e, w]
-    at = _focal(world, changes, at, e, s, events.time[e], comes, partial)
+    # What is taken back is an older row, which starts no query that waits.
+    reports = events.kind[e] == ROW
+    at = _focal(world, changes, at, e, s, events.time[e], comes, reports, partial)
     old = (had, x, y, spare)
     new = (has, to_x, to_y, s)
     for level in range(len(world.levels)):
@@ -216,6 +218,7 @@ def _focal(
     s: int,
     time: int,
     comes: bool,
+    reports: bool,
     partial: bool,
 ) -> int:
     """The queries that move with object s, which is already where it is now."""
@@ -230,20 +233,29 @@ def _focal(
         if not comes:
             at = _close(world, changes, at, e, q, CLOSED, partial)
         else:
-            at = _report(world, changes, at, e, q, s, time, partial)
+            at = _report(world, changes, at, e, q, s, time, reports, partial)
     return at
 
 
 @leaf
 def _report(
-    world: World, changes: AnswerChanges, at: int, e: int, q: int, s: int, time: int, partial: bool
+    world: World,
+    changes: AnswerChanges,
+    at: int,
+    e: int,
+    q: int,
+    s: int,
+    time: int,
+    reports: bool,
+    partial: bool,
 ) -> int:
-    """Object s, which query q moves with, is at another place."""
+    """Object s, which query q moves with, is at another place, or here again."""
     queries, objects = world.queries, world.objects
     starts = False
     for role in range(2):
         waits = np.uint8(1 << role)
-        if world.focal[q, role] == s and queries.waits[q] & waits and time >= queries.since[q]:
+        is_asked = world.focal[q, role] == s and queries.waits[q] & waits
+        if is_asked and reports and time >= queries.since[q]:
             queries.waits[q] -= waits
             starts = True
     if queries.waits[q]:

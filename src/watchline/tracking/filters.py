@@ -45,7 +45,7 @@ def ranges_of(asked: Filter, stream: Stream) -> dict[Attribute, Range] | None:
             return None
         ranges[atom.attribute] = atom.range
     if asked.region is not None:
-        if not isinstance(asked.region, Box):
+        if not isinstance(asked.region, Box) or asked.region.crosses:
             return None
         assert stream.point is not None
         box = asked.region
