@@ -275,6 +275,7 @@ def statements() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_tracker_answers_as_brute_force_does(cabs: pa.Table) -> None:
     import watchline as wl
 

@@ -257,6 +257,7 @@ def _cramped(operator: Operator, *_: Any) -> int:
     return len(operator._queries) // 16 + 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [Operator._blocks, _cramped])
 @pytest.mark.parametrize("side", [0.02, 0.2])
 @pytest.mark.parametrize("seed", seeds(range(6)))
@@ -287,6 +288,7 @@ def test_cuts_change_nothing(script: Script, chance: random.Random) -> None:
     play(CutOnEarth(kind, timeout, chance), events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(range(100, 106)))
 def test_cuts_of_a_crowd_change_nothing(seed: int) -> None:
     kind, timeout, events = crowd(seed)
@@ -309,6 +311,7 @@ def test_merged_shards_change_nothing(parts: int, script: Script, generous: bool
     play(MergedOnEarth(kind, timeout, parts, generous), events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [2, 3])
 @pytest.mark.parametrize("seed", seeds(range(300, 306)))
 def test_merged_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
@@ -316,6 +319,7 @@ def test_merged_shards_of_a_crowd_change_nothing(seed: int, parts: int) -> None:
     play_crowd(MergedOnEarth(kind, timeout, parts, seed % 2 == 0), events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(range(400, 404)))
 def test_another_number_of_shards_changes_nothing_for_a_crowd(seed: int) -> None:
     kind, timeout, events = crowd(seed)

@@ -83,6 +83,7 @@ def test_changes_equal_the_oracle(
     reference.replay(both.events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speed", SPEEDS)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("seed", seeds(range(4)))
@@ -91,6 +92,7 @@ def test_changes_of_a_crowd_equal_the_oracle(seed: int, part: float, speed: floa
     play_crowd(Retained(kind, timeout, part, speed), events, seed % 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(range(100, 106)))
 def test_cuts_of_a_crowd_change_nothing(seed: int) -> None:
     script = in_order(crowd(seed))
